@@ -1,0 +1,33 @@
+"""The exceptions a caller may meet, on one screen.
+
+    RagJudgeError                 whatever the user can mend; carries the exit code of the command line
+    ├── InputError                a file, a setting or an argument is wrong: nothing was spent          exit 2
+    ├── CannotGoOn                endpoint or judge down, a limit reached: what was done is kept         exit 5
+    └── Interrupted               the user stopped the run: what was done is kept                        exit 130
+
+What a *model* did wrong is never an exception: it is `records.Unscored` with its evidence.
+"""
+
+
+class RagJudgeError(Exception):
+    """Something the user can mend; its text says where, what was found, what was expected and what to do."""
+
+    exit_code = 2
+
+
+class InputError(RagJudgeError):
+    """A file, setting, argument or comparison that cannot be used; nothing was spent."""
+
+    exit_code = 2
+
+
+class CannotGoOn(RagJudgeError):
+    """The run stopped before its end for a cause outside it; what was finished is kept and can be resumed."""
+
+    exit_code = 5
+
+
+class Interrupted(RagJudgeError):
+    """The user stopped the run; what was finished is kept and can be resumed."""
+
+    exit_code = 130
