@@ -37,10 +37,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One retrieved chunk. An id of None means that the answers file gave none: nothing can be matched by id."""
+    """One retrieved chunk. None for id or text: the answers gave none, and what needs it cannot be computed."""
 
     id: str | None
-    text: str
+    text: str | None
     score: float | None = None
     tenant: str | None = None
 
@@ -251,6 +251,56 @@ class Outcome:
     cause: str | None = None
     layer: str | None = None
     evidence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One row of `cases.csv`, in its column order; None is an empty cell. Later columns may be added at the end."""
+
+    id: str
+    type: str | None
+    outcome: OutcomeName
+    cause: str | None = None
+    layer: str | None = None
+    hit: bool | None = None
+    recall: float | None = None
+    mrr: float | None = None
+    ndcg: float | None = None
+    precision: float | None = None
+    rule_correct: bool | None = None
+    must_include_ok: bool | None = None
+    must_not_include_ok: bool | None = None
+    faithful: bool | None = None
+    lexical_support: float | None = None
+    did_abstain: bool | None = None
+    expect_refusal: bool | None = None
+    leak: bool | None = None
+    n_votes: int | None = None
+    grounded: bool | None = None
+    complete: bool | None = None
+    should_abstain: bool | None = None
+    judge_pass: bool | None = None
+    score: float | None = None
+    unscored_reason: str | None = None
+    evidence: str | None = None
+    acceptable_ok: bool | None = None
+    refused_then_answered: bool | None = None
+    refusal_conflict: bool | None = None
+    leak_checked: bool | None = None
+    red_line: bool | None = None
+    first_relevant_rank: int | None = None
+    n_contexts: int | None = None
+    n_duplicates: int | None = None
+    n_citations: int | None = None
+    n_dangling_citations: int | None = None
+    drawn: bool | None = None  # the judge was to see this case
+    n_planned: int | None = None
+    n_asked: int | None = None
+    flipped: bool | None = None
+    unstable: bool | None = None
+    other_fields: str | None = None  # decided values of a prompt's further fields, as JSON
+    latency_s: float | None = None
+    question_sha256: str | None = None
 
 
 Target = Literal["questions_like_these", "this_set"]

@@ -1,0 +1,161 @@
+"""The answers of the system under test, read from a file and kept by offset; nothing is dropped without a word.
+
+Collecting answers from a live endpoint is in `endpoint`; what it writes is read back through this module.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rag_judge.cases import read_flag, read_id, read_ids, read_list
+from rag_judge.errors import InputError
+from rag_judge.records import Answer, Context
+from rag_judge.rows import Row, RowFile, kind_of
+
+
+class AnswerSet:
+    """The answers of one file. Only ids and offsets are held; an answer is read when it is asked for."""
+
+    def __init__(self, path: Path, case_ids: Container[str]) -> None:
+        """Read and check every row of `path` once. Raises InputError for a wrong row or a duplicate id."""
+        self._rows = RowFile(path)
+        self.path = path
+        self.sha256 = self._rows.sha256
+        self.offsets: dict[str, int] = {}
+        self.warnings: list[str] = []
+        self.factors: dict[str, set[str]] = {}  # what `meta` says of the system under test
+        try:
+            self._check_rows(case_ids)
+        except InputError:
+            self.close()
+            raise
+
+    def _check_rows(self, case_ids: Container[str]) -> None:
+        lines: dict[str, int] = {}
+        n_unknown = 0
+        for row in self._rows:
+            answer = answer_from_row(row)
+            if answer.id in lines:
+                raise InputError(
+                    f"{row.where}: id {answer.id!r} stands twice, on lines {lines[answer.id]} and {row.line}; "
+                    "one answer a case is expected"
+                )
+            lines[answer.id] = row.line
+            if answer.id not in case_ids:
+                n_unknown += 1
+                continue
+            self.offsets[answer.id] = row.offset
+            for name, value in answer.meta.items():
+                self.factors.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value))
+        if n_unknown:
+            self.warnings.append(f"{self.path}: {n_unknown} answers belong to no case of the eval set; they are not used")
+
+    def get(self, case_id: str) -> Answer:
+        """The answer to a case. A case without a row gets an answer whose error says so."""
+        offset = self.offsets.get(case_id)
+        if offset is None:
+            return Answer(case_id, error="no answer to this case in the answers file")
+        return answer_from_row(self._rows.read(offset))
+
+    def copy_to(self, target: BinaryIO) -> None:
+        """Write the answers as judged: the file's bytes for JSON Lines, else one object a line."""
+        self._rows.copy_to(target)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._rows.close()
+
+
+def answer_from_row(row: Row) -> Answer:
+    """The answer that a row states. Raises InputError for a missing id or a bad type."""
+    fields = row.fields
+    if fields.get("id") in (None, ""):
+        raise InputError(f"{row.where}: id is missing; an answer needs the id of its case")
+    # In CSV an empty cell is an empty answer (a system may answer with nothing), and elsewhere a missing value.
+    given = {k: v for k, v in fields.items() if v is not None and not (row.is_text and v == "" and k != "answer")}
+    return Answer(
+        id=read_id(given["id"], f"{row.where}: id"),
+        answer=_text(given.get("answer"), f"{row.where}: answer"),
+        contexts=_contexts(given.get("contexts"), f"{row.where}: contexts", row.is_text),
+        citations=_optional_ids(given, "citations", row),
+        refused=read_flag(given["refused"], f"{row.where}: refused", row.is_text) if "refused" in given else None,
+        sent_contexts=_optional_ids(given, "sent_contexts", row),
+        prompt=_text(given.get("prompt"), f"{row.where}: prompt"),
+        meta=_meta(given.get("meta"), f"{row.where}: meta", row.is_text),
+        latency_s=_number(given.get("latency_s"), f"{row.where}: latency_s", row.is_text),
+        error=_error(given.get("error")),
+    )
+
+
+def _text(value: Any, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: found {kind_of(value)}, expected text or null")
+    return value
+
+
+def _error(value: Any) -> str | None:
+    """What went wrong, as text; servers put objects here, too. An empty text or false means no error."""
+    if value in (None, "", False):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: Any, where: str, is_text: bool = False) -> float | None:
+    if value is None:
+        return None
+    if is_text:
+        try:
+            value = float(value)
+        except ValueError as error:
+            raise InputError(f"{where}: found {kind_of(value)}, expected a number") from error
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"{where}: found {kind_of(value)}, expected a finite number")
+    return float(value)
+
+
+def _meta(value: Any, where: str, is_text: bool) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if is_text:
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{where}: found a cell that is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: found {kind_of(value)}, expected an object")
+    return value
+
+
+def _optional_ids(given: Mapping[str, Any], name: str, row: Row) -> tuple[str, ...] | None:
+    """Ids, or None where the field is missing. An entry may be an object with an id."""
+    if name not in given:
+        return None
+    where = f"{row.where}: {name}"
+    parts = read_list(given[name], where, row.is_text)
+    return read_ids([part.get("id") if isinstance(part, dict) else part for part in parts], where)
+
+
+def _contexts(value: Any, where: str, is_text: bool) -> tuple[Context, ...] | None:
+    if value is None:
+        return None
+    if is_text and not str(value).lstrip().startswith("["):
+        return (Context(None, value),)  # one text cell: one context without an id
+    return tuple(_context(part, f"{where}[{i}]") for i, part in enumerate(read_list(value, where, is_text)))
+
+
+def _context(value: Any, where: str) -> Context:
+    if isinstance(value, str):
+        return Context(None, value)
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: found {kind_of(value)}, expected an object with id, text and score, or text")
+    doc, tenant = value.get("id"), value.get("tenant")
+    return Context(
+        id=None if doc is None else read_id(doc, f"{where}.id"),
+        text=_text(value.get("text"), f"{where}.text"),
+        score=_number(value.get("score"), f"{where}.score"),
+        tenant=None if tenant in (None, "") else read_id(tenant, f"{where}.tenant"),
+    )

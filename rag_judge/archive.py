@@ -1,0 +1,228 @@
+"""`runs/`: one folder a run, created, written, finished, read and listed. Nothing is graded here.
+
+A folder has its final name from the first moment; `manifest.json` is replaced by rename, and the one that says
+`complete` is written last. Folders and files are readable by their owner alone: they hold what users asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+from rag_judge.errors import InputError
+from rag_judge.records import CaseRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT_VERSION = 1
+_NAME = re.compile(r"[^\W_][\w.+-]{0,79}")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+CASE_COLUMNS = tuple(f.name for f in fields(CaseRow))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """One run's folder and the names of what it holds."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """The folder's name, `YYYY-MM-DD-NAME`."""
+        return self.path.name
+
+    @property
+    def snapshot(self) -> Path:
+        """The cases as used."""
+        return self.path / "questions.snapshot.jsonl"
+
+    @property
+    def answers(self) -> Path:
+        """The answers as judged."""
+        return self.path / "answers.jsonl"
+
+    @property
+    def journal(self) -> Path:
+        """The call journal."""
+        return self.path / "calls.jsonl"
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """Replace one JSON file by rename, so that a reader sees the old one or the new one, whole."""
+        text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+        self.write_text(name, text + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace one text file by rename. A lone surrogate, which UTF-8 cannot hold, becomes `?`."""
+        with self.replacing(name) as file:
+            file.write(text.encode("utf-8", "replace"))
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[BinaryIO]:
+        """A file that takes the place of `name` when the block ends, and not before."""
+        draft = self.path / f".{name}.part"
+        with open_private(draft, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.path / name)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """One JSON file of the run. Raises InputError when it is missing or unreadable."""
+        path = self.path / name
+        try:
+            value = json.loads(path.read_bytes())
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{path}: not valid JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise InputError(f"{path}: expected a JSON object")
+        return value
+
+    @property
+    def is_complete(self) -> bool:
+        """True when the manifest says that the run was finished."""
+        return (self.path / "manifest.json").is_file() and self.read_json("manifest.json").get("status") == "complete"
+
+
+def open_private(path: Path, mode: str) -> BinaryIO:
+    """Open a binary file that only its owner can read, whatever the process's umask."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # type: ignore[return-value]
+
+
+def checked_name(name: str) -> str:
+    """A run name that stays inside the archive. Raises InputError for path parts, spaces and odd characters."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"run name {name!r}: expected up to 80 letters, digits and . _ + - with a letter or digit first; no path"
+        )
+    return name
+
+
+def create_run(archive: Path, name: str, today: date) -> RunFolder:
+    """A new, empty run folder `YYYY-MM-DD-NAME`, with -2, -3 … when that is taken."""
+    checked_name(name)
+    try:
+        archive.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 10_000):
+            path = archive / (f"{today.isoformat()}-{name}" + ("" if number == 1 else f"-{number}"))
+            try:
+                path.mkdir(mode=0o700)  # atomic: two runs started at once get two folders
+            except FileExistsError:
+                continue
+            return RunFolder(path)
+    except OSError as error:
+        raise InputError(f"{archive}: no run can be written there: {error.strerror}") from error
+    raise InputError(f"{archive}: there are 9,999 runs named {name} of today already")
+
+
+def find_run(archive: Path, run: str) -> RunFolder:
+    """The run named by a path or by its id inside the archive. Raises InputError when there is none."""
+    for path in (Path(run), archive / run):
+        if (path / "manifest.json").is_file():
+            return RunFolder(path)
+    raise InputError(f"no run {run!r}: neither a run folder nor an id in {archive}; `rag-judge runs` lists them")
+
+
+def list_runs(archive: Path) -> list[RunFolder]:
+    """The runs of an archive, oldest first."""
+    if not archive.is_dir():
+        return []
+    return [RunFolder(path) for path in sorted(archive.iterdir()) if (path / "manifest.json").is_file()]
+
+
+# --- the case table -----------------------------------------------------------------------------------------------
+
+
+def cell(value: object) -> str:
+    """A value as it stands in `cases.csv`: empty for None, true/false, numbers as %.6g, text that is no formula."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def write_case_table(run: RunFolder, rows: Sequence[CaseRow]) -> None:
+    """Write `cases.csv` and `cases.parquet`: one row a case, in the order given."""
+    import io
+
+    with run.replacing("cases.csv") as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
+        write_csv(text, CASE_COLUMNS, ([getattr(row, name) for name in CASE_COLUMNS] for row in rows))
+        text.detach()
+    _write_parquet(run, rows)
+
+
+def write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV with LF line ends, each value as `cell` gives it."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([cell(value) for value in row] for row in rows)
+
+
+def _write_parquet(run: RunFolder, rows: Sequence[CaseRow]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    types = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
+    columns = {}
+    for f in fields(CaseRow):
+        kind = str(f.type).split(" |")[0]
+        values = [getattr(row, f.name) for row in rows]
+        if kind not in types:
+            values = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
+        columns[f.name] = pa.array(values, types.get(kind, pa.string()))
+    with run.replacing("cases.parquet") as file:
+        pyarrow.parquet.write_table(pa.table(columns), file)
+
+
+# --- reading a finished run ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run as it stands in the archive."""
+
+    folder: RunFolder
+    manifest: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+    def table(self) -> pd.DataFrame:
+        """The cases of the run, a row each, in snapshot order; missing values are pandas' own."""
+        import pandas as pd
+
+        return pd.read_parquet(self.folder.path / "cases.parquet", dtype_backend="pyarrow")
+
+
+def read_run(path: str | Path) -> FinishedRun:
+    """A finished run. Raises InputError for a folder that is none, an unfinished run, or a newer format."""
+    folder = RunFolder(Path(path))
+    manifest = folder.read_json("manifest.json")
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"{path}: the run has format version {version}, this program reads {FORMAT_VERSION}; "
+            "read it with the version of rag-judge that wrote it, or grade it again"
+        )
+    if manifest.get("status") != "complete":
+        raise InputError(f"{path}: the run is not complete; finish it with `rag-judge run --resume {path}`")
+    return FinishedRun(folder, manifest, folder.read_json("summary.json"))
+
+
+def copy_into(run: RunFolder, name: str, write: Callable[[BinaryIO], None]) -> None:
+    """Fill one file of the run by a function that writes bytes, replacing it as a whole."""
+    with run.replacing(name) as file:
+        write(file)

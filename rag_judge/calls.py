@@ -1,0 +1,292 @@
+"""Many calls to a judge: a bounded window, the journal, resume. What a reply means is not known here.
+
+The journal is append-only and holds a line a call. A line is written and flushed before the call's place in the
+window is used again, and synced to disk at least every second, so that a killed run loses at most what was on its
+way. Repeats of a case are sent one after another: a server's prompt cache can then serve the later ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.judge import Judge
+from rag_judge.records import Call, CallFailure, Reply, Usage
+from rag_judge.rows import json_line
+
+SYNC_EVERY_S = 1.0
+DEAD_AFTER = 10  # calls in a row, each after all its tries, without one reply between them
+Result = Reply | CallFailure
+
+
+class AsksForCase(Protocol):
+    """One case that may need calls: the next one depends on the replies so far, which are given by call id."""
+
+    case_id: str
+
+    def next_call(self, replies: Mapping[str, Result]) -> Call | None:
+        """The call that is needed next, or None when the case is finished."""
+        ...
+
+
+class Journal:
+    """`calls.jsonl` of one run, open for appending. Call ids are held in memory, replies are read back from disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the journal; a half-written last line, as a kill leaves it, is cut off first.
+
+        Raises InputError for a whole line that is no journal line.
+        """
+        self.path = path
+        self._offsets: dict[str, int] = {}
+        self._failed: set[str] = set()
+        self.n_lines = 0
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._size = 0
+        self._synced_at = time.monotonic()
+        self._unsynced = False
+        try:
+            self._load()
+        except InputError:
+            os.close(self._fd)
+            raise
+
+    def _load(self) -> None:
+        with self.path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                whole = raw.endswith(b"\n")
+                entry = _entry(raw)
+                if entry is None and whole:
+                    raise InputError(f"{self.path}:{number}: not a line of the call journal; the file was changed")
+                if entry is None:
+                    os.ftruncate(self._fd, self._size)
+                    break
+                self._note(entry["call_id"], entry["status"], self._size)
+                self._size += len(raw)
+                if not whole:
+                    os.write(self._fd, b"\n")
+                    self._size += 1
+
+    def _note(self, call_id: str, status: str, offset: int) -> None:
+        self._offsets[call_id] = offset
+        self.n_lines += 1
+        if status == "ok":
+            self._failed.discard(call_id)
+        else:
+            self._failed.add(call_id)
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._offsets
+
+    def call_ids(self) -> list[str]:
+        """Ids of all journalled calls, in the order of their first line."""
+        return list(self._offsets)
+
+    def is_kept(self, call_id: str) -> bool:
+        """True when a reply to this call is on disk; a call that failed on the way is to be sent again."""
+        return call_id in self._offsets and call_id not in self._failed
+
+    def append(self, call: Call, result: Result) -> None:
+        """Write one finished call and hand it to the operating system; a later line of the same id replaces it."""
+        raw = json_line(_line(call, result))
+        os.write(self._fd, raw)
+        self._note(call.call_id, "ok" if isinstance(result, Reply) else "failed", self._size)
+        self._size += len(raw)
+        self._unsynced = True
+
+    def sync(self, *, now: float | None = None) -> None:
+        """Force what was written to disk, if a second has passed since the last time (or `now` is None)."""
+        if self._unsynced and (now is None or now - self._synced_at >= SYNC_EVERY_S):
+            os.fsync(self._fd)
+            self._synced_at = time.monotonic()
+            self._unsynced = False
+
+    def result(self, call_id: str) -> Result:
+        """What came of a journalled call, read from disk."""
+        raw = bytearray()
+        offset = self._offsets[call_id]
+        while not raw.endswith(b"\n"):
+            block = os.pread(self._fd, 65536, offset + len(raw))
+            if not block:
+                break
+            end = block.find(b"\n")
+            raw += block if end < 0 else block[: end + 1]
+        return _result(json.loads(raw))
+
+    def entries(self) -> Iterable[dict[str, Any]]:
+        """Every line of the journal, in order."""
+        with self.path.open("rb") as file:
+            for raw in file:
+                yield json.loads(raw)
+
+    def close(self) -> None:
+        """Sync and close."""
+        self.sync()
+        os.close(self._fd)
+
+
+@dataclass(slots=True)
+class Spending:
+    """What sending has cost so far in this process; for progress and the manifest."""
+
+    n_sent: int = 0
+    n_resent: int = 0
+    n_failed: int = 0
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where the sending stands, for a progress line."""
+
+    n_cases_done: int = 0
+    n_calls_sent: int = 0
+
+
+async def send_all(
+    cases: Iterable[AsksForCase],
+    judge: Judge,
+    journal: Journal,
+    *,
+    concurrency: int,
+    forget: Callable[[str], bool] = lambda call_id: False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Spending:
+    """Ask the judge every call that the cases need and the journal does not hold; `concurrency` cases at a time.
+
+    `forget(call_id)` says of a kept reply that it is to be asked again. Raises CannotGoOn when the judge can answer
+    no call any more; what came back is journalled.
+    """
+    import asyncio
+
+    spending, progress, window = Spending(), Progress(), _Window(journal, forget)
+    waiting = iter(cases)
+
+    async def worker() -> None:
+        for case in waiting:  # shared by all workers: each case is taken by one of them, when its turn comes
+            await _ask_case(case, judge, window, spending, progress, on_progress)
+            progress.n_cases_done += 1
+            on_progress(progress)
+
+    async def keep_synced() -> None:
+        while True:
+            await asyncio.sleep(SYNC_EVERY_S / 2)
+            journal.sync(now=time.monotonic())
+
+    syncing = asyncio.create_task(keep_synced())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(worker())
+    except* CannotGoOn as stopped:
+        raise stopped.exceptions[0] from None
+    finally:
+        syncing.cancel()
+        journal.sync()
+    return spending
+
+
+class _Window:
+    """What the workers share: the journal, and how many calls in a row brought no reply."""
+
+    def __init__(self, journal: Journal, forget: Callable[[str], bool]) -> None:
+        self.journal = journal
+        self.forget = forget
+        self.n_dead = 0
+
+    def keep(self, call: Call, result: Result) -> None:
+        self.journal.append(call, result)
+        out_of_reach = isinstance(result, CallFailure) and result.cause in ("no_reply", "server_error")
+        self.n_dead = self.n_dead + 1 if out_of_reach else 0
+        if self.n_dead >= DEAD_AFTER and isinstance(result, CallFailure):
+            raise CannotGoOn(f"the judge gave no reply to {self.n_dead} calls in a row; the last: {result.detail}")
+
+
+async def _ask_case(
+    case: AsksForCase,
+    judge: Judge,
+    window: _Window,
+    spending: Spending,
+    progress: Progress,
+    on_progress: Callable[[Progress], None],
+) -> None:
+    replies: dict[str, Result] = {}
+    while (call := case.next_call(replies)) is not None:
+        journal = window.journal
+        if journal.is_kept(call.call_id) and not window.forget(call.call_id):
+            replies[call.call_id] = journal.result(call.call_id)
+            continue
+        again = call.call_id in journal
+        result = await judge.ask(call)
+        window.keep(call, result)
+        replies[call.call_id] = result
+        spending.n_sent += 1
+        spending.n_resent += again
+        spending.n_failed += isinstance(result, CallFailure)
+        progress.n_calls_sent += 1
+        on_progress(progress)
+
+
+def _entry(raw: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return None
+    known = isinstance(value, dict) and isinstance(value.get("call_id"), str) and value.get("status") in ("ok", "failed")
+    return value if known else None
+
+
+def _line(call: Call, result: Result) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "call_id": call.call_id,
+        "case_id": call.case_id,
+        "repeat": call.repeat,
+        "order": call.order,
+        "variant": call.variant,
+        "judge": call.judge,
+        "answer_no": call.answer_no,
+    }
+    if isinstance(result, Reply):
+        return line | {
+            "status": "ok",
+            "raw": result.raw,
+            "finish_reason": result.finish_reason,
+            "model": result.model,
+            "usage": asdict(result.usage),
+            "latency_s": round(result.latency_s, 6),
+            "attempts": result.attempts,
+            "sent": dict(result.sent),
+            "failure": None,
+        }
+    return line | {
+        "status": "failed",
+        "raw": None,
+        "finish_reason": None,
+        "model": None,
+        "usage": None,
+        "latency_s": round(result.latency_s, 6),
+        "attempts": result.attempts,
+        "sent": dict(result.sent),
+        "failure": {"cause": result.cause, "detail": result.detail},
+    }
+
+
+def _result(entry: Mapping[str, Any]) -> Result:
+    if entry["status"] == "failed":
+        failure = entry["failure"]
+        return CallFailure(failure["cause"], failure["detail"], entry["latency_s"], entry["attempts"], entry["sent"])
+    usage = entry["usage"] or {}
+    return Reply(
+        entry["raw"],
+        entry["finish_reason"],
+        entry["model"],
+        Usage(usage.get("prompt_tokens"), usage.get("completion_tokens")),
+        entry["latency_s"],
+        entry["attempts"],
+        entry["sent"],
+    )

@@ -1,0 +1,322 @@
+"""Answers collected from a live RAG endpoint: each question asked once, each answer on disk before the next is asked.
+
+A question that failed is an answer with an error: it is counted, never dropped. What came back is checked by the
+same reader as an answers file (`answers`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import urlsplit, urlunsplit
+
+from rag_judge.answers import answer_from_row
+from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.records import Case
+from rag_judge.rows import Row, json_line, kind_of
+from rag_judge.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    import aiohttp
+
+DEAD_AFTER = 10  # failed questions in a row, each after all its tries, without one answer between them
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_WHOLE_EXPRESSION = re.compile(r"\{\{((?:(?!\}\}).)*)\}\}", re.DOTALL)
+_ANSWER_FIELDS = ("answer", "contexts", "citations", "refused", "sent_contexts", "prompt", "meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A RAG endpoint ready to be asked: its settings with the environment's secrets and `--set` values in place."""
+
+    settings: EndpointSettings
+    url: str
+    headers: Mapping[str, str]
+    values: Mapping[str, Any]  # of --set, seen by the request template
+
+    def body(self, case: Case) -> dict[str, Any]:
+        """The JSON request for a case: the configured template, or query with tenant and history where it has them."""
+        if self.settings.request is None:
+            body: dict[str, Any] = {"query": case.question}
+            if case.tenant is not None:
+                body["tenant"] = case.tenant
+            if case.history:
+                body["history"] = list(case.history)
+            return body | dict(self.values)
+        names: dict[str, Any] = {**self.values, "id": case.id, "question": case.question, "tenant": case.tenant}
+        names["history"] = list(case.history) or None
+        filled = _filled(self.settings.request, names)
+        if not isinstance(filled, dict):
+            raise InputError("endpoint.request: expected a table")
+        return filled
+
+    def key(self, case: Case) -> str:
+        """What an answer depends on; an answer kept from an interrupted collection is used only under the same key."""
+        asked = json.dumps([self.url, self.body(case)], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], values: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of the settings. Raises InputError for a bad address or a header whose variable is not set."""
+    url = settings.url or ""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise InputError(f"endpoint {url!r}: expected http:// or https://, then the host")
+    headers = {}
+    for name, value in settings.headers.items():
+        for variable in _VARIABLE.findall(value):
+            if variable not in environment:
+                raise InputError(f"endpoint.headers.{name}: the environment variable {variable} is not set")
+        headers[name] = _VARIABLE.sub(lambda found: environment[found.group(1)], value)
+    return Endpoint(settings, url, headers, values)
+
+
+def public_endpoint(url: str) -> str:
+    """The endpoint's address as it may be written down: without user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+class Collection:
+    """Answers on their way: a file that grows by a line an answer and survives a kill; complete, it is put in order."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the growing file; a half-written last line is dropped."""
+        self._path = path
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._kept: dict[str, tuple[str, int]] = {}  # case id -> key, offset; answers without an error only
+        self._all: dict[str, int] = {}
+        self._size = 0
+        with path.open("rb") as file:
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    os.ftruncate(self._fd, self._size)
+                    break
+                entry = json.loads(raw)
+                self._note(entry, self._size)
+                self._size += len(raw)
+
+    def _note(self, entry: Mapping[str, Any], offset: int) -> None:
+        case_id = entry["row"]["id"]
+        self._all[case_id] = offset
+        if entry["row"].get("error") is None:
+            self._kept[case_id] = (entry["key"], offset)
+        else:
+            self._kept.pop(case_id, None)
+
+    def holds(self, case: Case, key: str) -> bool:
+        """True when an answer to this very question is on disk; one that failed is asked again."""
+        return self._kept.get(case.id, ("", 0))[0] == key
+
+    def append(self, key: str, row: Mapping[str, Any]) -> None:
+        """Write one answer."""
+        entry = {"key": key, "row": dict(row)}
+        raw = json_line(entry)
+        os.write(self._fd, raw)
+        self._note(entry, self._size)
+        self._size += len(raw)
+
+    def rows(self, case_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The answers in the order of the cases."""
+        with self._path.open("rb") as file:
+            for case_id in case_ids:
+                if case_id in self._all:
+                    file.seek(self._all[case_id])
+                    yield json.loads(file.readline())["row"]
+
+    def write_to(self, target: BinaryIO, case_ids: Iterable[str]) -> None:
+        """Write the answers as JSON Lines, in the order of the cases."""
+        for row in self.rows(case_ids):
+            target.write(json_line(row))
+
+    def close(self, *, and_remove: bool = False) -> None:
+        """Sync and close; a finished collection's growing file is removed."""
+        os.fsync(self._fd)
+        os.close(self._fd)
+        if and_remove:
+            self._path.unlink()
+
+
+@dataclass(slots=True)
+class Collected:
+    """How the asking went: answers kept from before, questions asked now, and how many of these failed."""
+
+    n_kept: int = 0
+    n_asked: int = 0
+    n_failed: int = 0
+
+
+async def ask_all(
+    cases: Iterable[Case],
+    endpoint: Endpoint,
+    collection: Collection,
+    on_progress: Callable[[Collected], None] = lambda collected: None,
+) -> Collected:
+    """Ask the endpoint every question that the collection does not hold.
+
+    Raises CannotGoOn when ten questions in a row fail, or when all do; what was answered is kept.
+    """
+    import asyncio
+
+    import aiohttp
+
+    collected, waiting = Collected(), iter(cases)
+    is_local = urlsplit(endpoint.url).hostname in ("127.0.0.1", "localhost", "::1")
+    n_in_a_row = 0
+    last_error = ""
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        nonlocal n_in_a_row, last_error
+        for case in waiting:
+            key = endpoint.key(case)
+            if collection.holds(case, key):
+                collected.n_kept += 1
+                continue
+            row = await _ask(case, endpoint, session)
+            collection.append(key, row)
+            collected.n_asked += 1
+            failed = row.get("error") is not None
+            collected.n_failed += failed
+            n_in_a_row = n_in_a_row + 1 if failed else 0
+            last_error = str(row["error"]) if failed else last_error
+            on_progress(collected)
+            if n_in_a_row >= DEAD_AFTER:
+                raise CannotGoOn(f"the endpoint failed {n_in_a_row} questions in a row; the last: {last_error}")
+
+    try:
+        async with (
+            aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=endpoint.settings.timeout_s), trust_env=not is_local
+            ) as session,
+            asyncio.TaskGroup() as group,
+        ):
+            for _ in range(endpoint.settings.concurrency):
+                group.create_task(worker(session))
+    except* CannotGoOn as stopped:
+        raise stopped.exceptions[0] from None
+    if collected.n_failed and collected.n_failed == collected.n_asked and not collected.n_kept:
+        raise CannotGoOn(f"the endpoint answered none of {collected.n_failed} questions; the last: {last_error}")
+    return collected
+
+
+async def _ask(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) -> dict[str, Any]:
+    """One answer row; with `error` set when the question failed after every try."""
+    import aiohttp
+    from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+    settings = endpoint.settings
+    started = time.monotonic()
+    row: dict[str, Any] = {"id": case.id}
+    try:
+        async for attempt in AsyncRetrying(
+            stop=stop_after_attempt(settings.attempts),
+            wait=wait_exponential(multiplier=settings.backoff_s, max=30),
+            retry=retry_if_exception_type(_Passing),
+            reraise=True,
+        ):
+            with attempt:
+                started = time.monotonic()
+                response = await _post(case, endpoint, session)
+        row |= mapped(response, settings.response)
+        answer_from_row(Row({**row, "error": None}, "the endpoint's response", 0, 0, False))
+    except (_Passing, _Refused, InputError) as fault:
+        row = {"id": case.id, "answer": None, "error": _redacted(str(fault), endpoint)}
+    except TimeoutError:
+        row = {"id": case.id, "answer": None, "error": f"no answer within {settings.timeout_s:g} s"}
+    except aiohttp.ClientError as fault:
+        row = {"id": case.id, "answer": None, "error": _redacted(f"{type(fault).__name__}: {fault}", endpoint)}
+    return row | {"latency_s": round(time.monotonic() - started, 4)}
+
+
+async def _post(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) -> Any:
+    import aiohttp
+
+    try:
+        async with session.post(endpoint.url, json=endpoint.body(case), headers=dict(endpoint.headers)) as response:
+            raw = await response.read()
+            status = response.status
+    except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as fault:
+        if isinstance(fault, TimeoutError):  # aiohttp's own time-outs are both; waiting again would not be shorter
+            raise TimeoutError from fault
+        raise _Passing(f"connection failed: {fault}") from fault
+    text = raw.decode("utf-8", "replace")
+    shown = " ".join(text.split())[:200]
+    if status >= 500 or status == 429:
+        raise _Passing(f"HTTP {status} from the endpoint: {shown}")
+    if status != 200:
+        raise _Refused(f"HTTP {status} from the endpoint: {shown}")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise _Refused(f"the endpoint's response is not JSON: {shown!r}") from fault
+
+
+def mapped(response: Any, mapping: Mapping[str, str]) -> dict[str, Any]:
+    """The answer's fields out of a response: by JMESPath where the settings name one, else by their own names.
+
+    Raises InputError for an expression that is wrong, or a response that is no object and not mapped.
+    """
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    row: dict[str, Any] = {}
+    if isinstance(response, dict):
+        row = {name: response[name] for name in (*_ANSWER_FIELDS, "error") if name in response}
+    elif not mapping:
+        raise InputError(f"the endpoint's response: found {kind_of(response)}, expected an object")
+    for name, expression in mapping.items():
+        if name not in (*_ANSWER_FIELDS, "error"):
+            raise InputError(f"endpoint.response.{name}: unknown field; there are: {', '.join(_ANSWER_FIELDS)}, error")
+        try:
+            row[name] = jmespath.search(expression, response)
+        except JMESPathError as error:
+            raise InputError(f"endpoint.response.{name}: {expression!r} is not valid JMESPath: {error}") from error
+    if row.get("answer") is None and not row.get("error") and "contexts" not in row:
+        raise InputError("the endpoint's response holds no answer; map its fields in [endpoint.response]")
+    return row
+
+
+def _filled(template: Any, names: Mapping[str, Any]) -> Any:
+    """The request template with the case in place. A value that is one whole expression keeps its type; None is left out."""
+    if isinstance(template, dict):
+        parts = {name: _filled(part, names) for name, part in template.items()}
+        return {name: part for name, part in parts.items() if part is not None}
+    if isinstance(template, list):
+        return [_filled(part, names) for part in template]
+    if not isinstance(template, str) or "{{" not in template:
+        return template
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    try:
+        whole = _WHOLE_EXPRESSION.fullmatch(template.strip())
+        if whole is None:
+            return environment.from_string(template).render(names)
+        value = environment.compile_expression(whole.group(1), undefined_to_none=False)(**names)
+        return str(value) if isinstance(value, StrictUndefined) else value  # str() raises, naming the variable
+    except TemplateError as error:
+        raise InputError(f"endpoint.request: {template!r}: {error}") from error
+
+
+def _redacted(text: str, endpoint: Endpoint) -> str:
+    """The text without header values, which may be keys, should an endpoint echo them."""
+    for value in (*endpoint.headers.values(), urlsplit(endpoint.url).query):
+        if len(value) > 3:
+            text = text.replace(value, "[redacted]")
+    return text
+
+
+class _Passing(Exception):
+    """A fault that may pass: worth another try."""
+
+
+class _Refused(Exception):
+    """A response that another try would not change."""

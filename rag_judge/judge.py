@@ -1,0 +1,271 @@
+"""One request to an OpenAI-compatible model server: sent, tried again where that can help, and kept whole.
+
+The server's quirks are learned once (`Dialect`) and remembered for the run. What a field of the verdict means is
+not known here. Everything goes through `AsyncOpenAI.post`, the client's lower door, because it hands over the raw
+bytes: HTML or an error object inside a 200 stays visible, and the journal keeps what the server really sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.records import Call, CallFailure, Reply
+from rag_judge.responses import (
+    Accepted,
+    CaseRefused,
+    FallBack,
+    Fallback,
+    RunRefused,
+    TryAgain,
+    meaning_of,
+    missing_v1_hint,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import AsyncOpenAI
+
+MAX_REPAIRS = 4  # parameters given up for one request before it counts as refused
+
+
+class Judge(Protocol):
+    """Whatever answers calls: a model server, or a finished run that is replayed."""
+
+    async def ask(self, call: Call) -> Reply | CallFailure:
+        """The reply to a call, or why none came. Raises CannotGoOn when no call can be answered any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the judge is and how patiently it is asked. `api_key` never leaves this object but in the request."""
+
+    base_url: str
+    model: str
+    api_key: str = field(repr=False)
+    timeout_s: float = 120.0
+    attempts: int = 5
+    backoff_s: float = 0.5
+    body: Mapping[str, Any] = field(default_factory=dict)  # further fields of every request, from the settings
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What this server accepts, as learned from what it refused."""
+
+    temperature: bool = True
+    seed: bool = True
+    max_tokens_name: str = "max_tokens"
+    response_format: str = "json_schema"  # then json_object, then none
+    system_role: bool = True
+
+    def without(self, what: Fallback) -> Dialect | None:
+        """The dialect after giving up one thing; None where there is nothing of it to give up."""
+        if what == "drop_temperature" and self.temperature:
+            return replace(self, temperature=False)
+        if what == "drop_seed" and self.seed:
+            return replace(self, seed=False)
+        if what == "max_completion_tokens" and self.max_tokens_name == "max_tokens":
+            return replace(self, max_tokens_name="max_completion_tokens")
+        if what == "response_format" and self.response_format != "none":
+            return replace(self, response_format="json_object" if self.response_format == "json_schema" else "none")
+        if what == "system_to_user" and self.system_role:
+            return replace(self, system_role=False)
+        return None
+
+
+def endpoint_url(base_url: str) -> str:
+    """The address of chat completions under a base URL; `/v1` is never guessed. Raises InputError without a scheme."""
+    parts = urlsplit(base_url.strip())
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise InputError(f"base URL {base_url!r}: expected http:// or https://, then the host")
+    path = parts.path.rstrip("/")
+    if not path.endswith("/chat/completions"):
+        path += "/chat/completions"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def public_url(base_url: str) -> str:
+    """The base URL as it may be written down: without user, password and query, which may hold keys."""
+    parts = urlsplit(endpoint_url(base_url))
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path.removesuffix("/chat/completions"), "", ""))
+
+
+class ModelServer:
+    """A judge behind an OpenAI-compatible address. Use it in an `async with`."""
+
+    def __init__(self, server: Server, now: Callable[[], datetime], say: Callable[[str], None]) -> None:
+        """`now` is the clock for Retry-After dates; `say` gets a line when the server asks to wait long."""
+        self.server = server
+        self.dialect = Dialect()
+        self.fallbacks: list[str] = []  # what the server refused, in the order it did
+        self._now = now
+        self._say = say
+        self._url = endpoint_url(server.base_url)
+        self._client: AsyncOpenAI | None = None
+
+    async def __aenter__(self) -> ModelServer:
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAioHttpClient
+
+        # A proxy from the environment must not be asked for the machine's own loopback servers.
+        is_local = urlsplit(self._url).hostname in ("127.0.0.1", "localhost", "::1")
+        self._client = AsyncOpenAI(
+            base_url=public_url(self.server.base_url),
+            api_key=self.server.api_key,
+            max_retries=0,
+            http_client=DefaultAioHttpClient(
+                trust_env=not is_local, timeout=httpx2.Timeout(self.server.timeout_s, connect=10.0)
+            ),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def ask(self, call: Call) -> Reply | CallFailure:
+        """The reply to a call, or why none came after every try. Raises CannotGoOn for a fault of the whole run."""
+        import time
+
+        from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
+
+        started = time.monotonic()
+        attempts = 0
+        try:
+            async for attempt in AsyncRetrying(
+                stop=stop_after_attempt(self.server.attempts),
+                wait=self._pause,
+                retry=retry_if_exception_type(_Passing),
+                reraise=True,
+            ):
+                with attempt:
+                    attempts += 1
+                    body, raw, meaning = await self._accepted_or_refused(call)
+        except _Passing as fault:
+            cause = "server_error" if fault.answered else "no_reply"
+            return CallFailure(cause, self._redacted(str(fault)), time.monotonic() - started, attempts, fault.sent)
+        sent = {name: value for name, value in body.items() if name != "messages"}
+        elapsed = time.monotonic() - started
+        if isinstance(meaning, CaseRefused):
+            return CallFailure(meaning.cause, self._redacted(meaning.detail), elapsed, attempts, sent)
+        return Reply(
+            self._redacted(raw), meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent
+        )
+
+    async def _accepted_or_refused(self, call: Call) -> tuple[dict[str, Any], str, Accepted | CaseRefused]:
+        """One try, in which refused parameters are given up one after another."""
+        for _ in range(MAX_REPAIRS + 1):
+            dialect = self.dialect
+            body = self._body(call, dialect)
+            status, headers, raw = await self._post(body)
+            meaning = meaning_of(status, headers, raw, self._now(), public_url(self.server.base_url))
+            if isinstance(meaning, Accepted | CaseRefused):
+                return body, raw, meaning
+            if isinstance(meaning, TryAgain):
+                raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=_without_messages(body))
+            if isinstance(meaning, RunRefused):
+                raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
+            self._give_up(meaning, dialect)
+        raise CannotGoOn(self._redacted(f"the judge refused {MAX_REPAIRS} parameters in turn: {meaning.detail}"))
+
+    def _give_up(self, refusal: FallBack, dialect: Dialect) -> None:
+        """Learn from a refused parameter. Another call may have learned the same meanwhile: then nothing is lost."""
+        if self.dialect != dialect:
+            return
+        weaker = dialect.without(refusal.what)
+        if weaker is None:
+            raise CannotGoOn(self._redacted(f"the judge refuses the request (bad_request): {refusal.detail}"))
+        self.dialect = weaker
+        self.fallbacks.append(refusal.what)
+
+    async def _post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], str]:
+        import asyncio
+
+        import httpx2
+        import openai
+
+        if self._client is None:
+            raise RuntimeError("ModelServer is used in an `async with`")
+        sent = _without_messages(body)
+        try:
+            # The client's own limit is per read: a server that drips a byte a second would never meet it.
+            async with asyncio.timeout(self.server.timeout_s):
+                response = await self._client.post(self._url, body=dict(body), cast_to=httpx2.Response)
+                raw = response.content
+        except openai.APIStatusError as error:
+            response, raw = error.response, error.response.content
+        except (openai.APITimeoutError, TimeoutError) as error:
+            raise _Passing(f"no reply within {self.server.timeout_s:g} s", None, answered=False, sent=sent) from error
+        except openai.APIConnectionError as error:
+            raise _Passing(f"connection failed: {error.__cause__ or error}", None, answered=False, sent=sent) from error
+        except httpx2.HTTPError as error:
+            raise _Passing(f"broken reply: {error}", None, answered=False, sent=sent) from error
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return response.status_code, headers, raw.decode("utf-8", errors="replace")
+
+    def _body(self, call: Call, dialect: Dialect) -> dict[str, Any]:
+        """The request as this server accepts it; what differs from the plan stands in the journal as `sent`."""
+        planned = dict(call.parameters)
+        schema = planned.pop("response_format", None)
+        body: dict[str, Any] = {"model": self.server.model, "messages": _messages(call, dialect)}
+        if dialect.temperature:
+            body["temperature"] = planned.get("temperature", 0)
+        body[dialect.max_tokens_name] = planned["max_tokens"]
+        if schema is not None and dialect.response_format == "json_schema":
+            body["response_format"] = schema
+        elif schema is not None and dialect.response_format == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        return body | dict(self.server.body)
+
+    def _pause(self, state: Any) -> float:
+        """Seconds until the next try: what the server asked for, else twice as long each time, up to 30 s."""
+        fault = state.outcome.exception()
+        if fault.wait_s is not None:
+            if fault.wait_s >= 30:
+                self._say(f"the judge asks to wait {fault.wait_s:.0f} s: {self._redacted(str(fault))}")
+            return float(fault.wait_s)
+        return float(min(30.0, self.server.backoff_s * 2 ** (state.attempt_number - 1)))
+
+    def _redacted(self, text: str) -> str:
+        """The text without the key, should a server echo it."""
+        key = self.server.api_key
+        query = urlsplit(self._url).query
+        for secret in (key, query):
+            if len(secret) > 3:
+                text = text.replace(secret, "[redacted]")
+        return text
+
+
+class _Passing(Exception):
+    """A fault that may pass; carries what the retry policy and the journal need."""
+
+    def __init__(self, detail: str, wait_s: float | None, *, answered: bool, sent: Mapping[str, Any]) -> None:
+        super().__init__(detail)
+        self.wait_s = wait_s
+        self.answered = answered
+        self.sent = sent
+
+
+def _without_messages(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "messages"}
+
+
+def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
+    """The messages; a server without a system role gets the instructions in front of the first user message."""
+    messages = [dict(message) for message in call.messages]
+    if dialect.system_role or messages[0]["role"] != "system":
+        return messages
+    first, second, *rest = messages
+    return [{"role": "user", "content": f"{first['content']}\n{second['content']}"}, *rest]
+
+
+def hint_for_failure(base_url: str) -> str:
+    """Advice after nothing could be reached at a base URL."""
+    return f"nothing answered at {public_url(base_url)}{missing_v1_hint(base_url)}; is the server running?"

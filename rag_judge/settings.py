@@ -1,0 +1,210 @@
+"""`rag-judge.toml`, the environment and the flags → one checked object; the strongest of them that says something wins.
+
+Flag, then environment (`RAG_JUDGE_…`), then file, then default. Keys are never settings: they come from the
+environment variable that `judge.api_key_env` names, and stay there.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from rag_judge.errors import InputError
+from rag_judge.retrieval import MatchLevel
+
+CONFIG_NAME = "rag-judge.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run grades and how its numbers are cut."""
+
+    name: str = "run"
+    out: str = "runs"
+    k: int = 5
+    seed: int = 0
+    match: MatchLevel = "exact"  # the level at which ids are matched
+    lang: Literal["en", "zh"] = "en"  # for people; the prompts' language is judge.prompt_lang
+    max_unscored: float = 0.02
+    max_unanswered: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """Which model judges, and how it is asked."""
+
+    prompt: str = "passfail"
+    prompt_lang: Literal["auto", "en", "zh"] = "auto"
+    prompts: str = "judge_prompts"
+    base_url: str | None = None
+    model: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    repeats: int = 3
+    sample: int | None = None  # judge only that many cases, drawn by seed
+    early_stop: bool = True
+    reask: bool = True
+    concurrency: int = 8
+    timeout_s: float = 120.0
+    attempts: int = 5
+    backoff_s: float = 0.5
+    max_tokens: int | None = None
+    body: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """Where the RAG system answers, and how its requests and responses are mapped."""
+
+    url: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    request: dict[str, Any] | None = None
+    response: dict[str, str] = field(default_factory=dict)
+    concurrency: int = 4
+    timeout_s: float = 60.0
+    attempts: int = 3
+    backoff_s: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a command may be told, checked."""
+
+    run: RunSettings = field(default_factory=RunSettings)
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    system: dict[str, Any] = field(default_factory=dict)  # the system under test, for the manifest
+
+
+# Flag (and RAG_JUDGE_ variable in capitals) -> its place in the file.
+PLACES: Mapping[str, tuple[str, str]] = {
+    "name": ("run", "name"),
+    "out": ("run", "out"),
+    "k": ("run", "k"),
+    "seed": ("run", "seed"),
+    "match": ("run", "match"),
+    "lang": ("run", "lang"),
+    "max_unscored": ("run", "max_unscored"),
+    "max_unanswered": ("run", "max_unanswered"),
+    "judge": ("judge", "prompt"),
+    "prompt_lang": ("judge", "prompt_lang"),
+    "prompts": ("judge", "prompts"),
+    "base_url": ("judge", "base_url"),
+    "model": ("judge", "model"),
+    "api_key_env": ("judge", "api_key_env"),
+    "repeats": ("judge", "repeats"),
+    "judge_sample": ("judge", "sample"),
+    "early_stop": ("judge", "early_stop"),
+    "reask": ("judge", "reask"),
+    "concurrency": ("judge", "concurrency"),
+    "timeout_s": ("judge", "timeout_s"),
+    "attempts": ("judge", "attempts"),
+    "max_tokens": ("judge", "max_tokens"),
+    "endpoint": ("endpoint", "url"),
+    "endpoint_concurrency": ("endpoint", "concurrency"),
+    "endpoint_timeout_s": ("endpoint", "timeout_s"),
+    "endpoint_attempts": ("endpoint", "attempts"),
+}
+AT_LEAST: Mapping[str, float] = {
+    "run.k": 1,
+    "run.seed": 0,
+    "run.max_unscored": 0,
+    "run.max_unanswered": 0,
+    "judge.repeats": 1,
+    "judge.sample": 1,
+    "judge.concurrency": 1,
+    "judge.timeout_s": 0.001,
+    "judge.attempts": 1,
+    "judge.backoff_s": 0,
+    "judge.max_tokens": 1,
+    "endpoint.concurrency": 1,
+    "endpoint.timeout_s": 0.001,
+    "endpoint.attempts": 1,
+    "endpoint.backoff_s": 0,
+}
+
+
+def load_settings(
+    config: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any], folder: Path = Path()
+) -> Settings:
+    """The settings of one command. `flags` holds what was given, by the names of `PLACES`, and `system` (a mapping).
+
+    Without `config`, `rag-judge.toml` in `folder` is read if it is there. Raises InputError naming the place
+    (file, variable or flag), what was found and what was expected.
+    """
+    tree: dict[str, dict[str, Any]] = {"run": {}, "judge": {}, "endpoint": {}, "system": {}}
+    origin: dict[tuple[str, str], str] = {}
+    path = config if config is not None else folder / CONFIG_NAME
+    if config is not None or path.is_file():
+        for section, values in _read_toml(path).items():
+            if section not in tree or not isinstance(values, dict):
+                raise InputError(f"{path}: unknown section or value {section!r}; there are: {', '.join(tree)}")
+            tree[section].update(values)
+            origin.update({(section, name): f"{path}: {section}.{name}" for name in values})
+    _from_environment(environment, tree, origin)
+    for name, value in flags.items():
+        if name == "system":
+            tree["system"].update(value)
+        elif value is not None:
+            section, key = PLACES[name]
+            tree[section][key] = value
+            origin[section, key] = f"--{name.replace('_', '-')}"
+    return _checked(tree, origin)
+
+
+def _from_environment(
+    environment: Mapping[str, str], tree: dict[str, dict[str, Any]], origin: dict[tuple[str, str], str]
+) -> None:
+    for name, (section, key) in PLACES.items():
+        variable = f"RAG_JUDGE_{name.upper()}"
+        if environment.get(variable):
+            tree[section][key] = environment[variable]
+            origin[section, key] = variable
+    if "base_url" not in tree["judge"] and environment.get("OPENAI_BASE_URL"):
+        tree["judge"]["base_url"] = environment["OPENAI_BASE_URL"]
+        origin["judge", "base_url"] = "OPENAI_BASE_URL"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: the encoding is not UTF-8; save the file as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Settings)
+
+
+def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, str], str]) -> Settings:
+    from pydantic import ValidationError
+
+    known = {"run": RunSettings, "judge": JudgeSettings, "endpoint": EndpointSettings}
+    for section, kind in known.items():
+        for name in tree[section]:
+            if name not in kind.__dataclass_fields__:
+                where = origin.get((section, name), f"{section}.{name}")
+                raise InputError(f"{where}: unknown setting; [{section}] has: {', '.join(kind.__dataclass_fields__)}")
+    try:
+        settings = _adapter().validate_python(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        section, name = str(first["loc"][0]), str(first["loc"][1])
+        where = origin.get((section, name), f"{section}.{name}")
+        raise InputError(f"{where}: found {first['input']!r}: {first['msg']}") from error
+    for place, limit in AT_LEAST.items():
+        section, name = place.split(".")
+        value = getattr(getattr(settings, section), name)
+        if value is not None and not value >= limit:
+            raise InputError(f"{origin.get((section, name), place)}: found {value}, expected at least {limit:g}")
+    return settings  # type: ignore[no-any-return]

@@ -1,0 +1,198 @@
+"""Case rows → `summary.json`: counts, and rates with their intervals. Nothing is graded here.
+
+Every rate says over how many cases it is taken; a case that is left out of one is counted somewhere. No time, path,
+run name or cost stands in a summary, so that the same material gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rag_judge.estimates import mean_in_unit, rate, scaled
+from rag_judge.records import CaseRow, Estimate, NoEstimate
+
+Tree = dict[str, Any]
+
+
+def summarise(rows: Sequence[CaseRow], *, k: int, seed: int, mode: str, is_sampled: bool = False) -> Tree:
+    """The summary of a run's case rows; `mode` is the judge's, or "none"; sampled: the judge saw a drawn part only."""
+    answered = [row for row in rows if row.outcome != "no_answer"]
+    summary: Tree = {
+        "n_cases": len(rows),
+        "n_answered": len(answered),
+        "n_errors": len(rows) - len(answered),
+        "by_type": _by_type(rows),
+        "retrieval": _retrieval(answered, k, seed),
+        "rules": _rules(answered),
+        "judge": {"mode": mode},
+        "abstention": _abstention(answered),
+        "end_to_end": _end_to_end(rows, is_sampled),
+        "outcomes": _counts(row.outcome for row in rows),
+        "causes": _counts(row.cause for row in rows),
+        "layers": _counts(row.layer for row in rows),
+    }
+    if mode != "none":
+        summary["judge"] |= _judge(answered, seed, is_sampled)
+    return summary
+
+
+def put(tree: Tree, name: str, estimate: Estimate | NoEstimate) -> None:
+    """Set `name` to an estimate, or to null with the reason beside it as `name_reason`."""
+    if isinstance(estimate, NoEstimate):
+        tree[name] = None
+        tree[f"{name}_reason"] = estimate.reason
+    else:
+        tree[name] = asdict(estimate)
+
+
+def share(rows: Sequence[CaseRow], column: str, nothing: str) -> Estimate | NoEstimate:
+    """The share of true among the rows where a true/false column is not empty."""
+    values = [value for row in rows if (value := getattr(row, column)) is not None]
+    return rate(sum(values), len(values), nothing=nothing)
+
+
+def _counts(values: Iterable[str | None]) -> dict[str, int]:
+    counted = Counter(value for value in values if value is not None)
+    return dict(sorted(counted.items()))
+
+
+def _by_type(rows: Sequence[CaseRow]) -> Tree:
+    types: Tree = {}
+    for name in dict.fromkeys(row.type or "untyped" for row in rows):
+        of_type = [row for row in rows if (row.type or "untyped") == name]
+        entry: Tree = {"n": len(of_type)}
+        put(entry, "rules", share(of_type, "rule_correct", "no case of this type states an expectation"))
+        put(entry, "judge", share(of_type, "judge_pass", "no case of this type has a decided pass"))
+        put(entry, "end_to_end", _correct(of_type))
+        types[name] = entry
+    return types
+
+
+def _retrieval(answered: Sequence[CaseRow], k: int, seed: int) -> Tree:
+    scored = [row for row in answered if row.hit is not None]
+    tree: Tree = {
+        "k": k,
+        "n": len(scored),
+        "n_excluded": len(answered) - len(scored),
+        "n_duplicates": sum(row.n_duplicates or 0 for row in scored),
+    }
+    nothing = "no answered case has both relevant documents and contexts with ids"
+    put(tree, "hit", share(scored, "hit", nothing))
+    for column in ("recall", "mrr", "ndcg", "precision"):
+        put(tree, column, mean_in_unit([getattr(row, column) for row in scored], seed, nothing=nothing))
+    return tree
+
+
+def _rules(answered: Sequence[CaseRow]) -> Tree:
+    tree: Tree = {}
+    put(tree, "correct", share(answered, "rule_correct", "no answered case states an expectation"))
+    put(tree, "faithful", share(answered, "faithful", "no answer states a key point of its case"))
+    put(tree, "must_include", share(answered, "must_include_ok", "no answered case has must_include"))
+    put(tree, "must_not_include", share(answered, "must_not_include_ok", "no answered case has must_not_include"))
+    put(tree, "acceptable", share(answered, "acceptable_ok", "no answered case in scope has acceptable wordings"))
+    stated = [row for row in answered if row.expect_refusal is not None and row.did_abstain is not None]
+    right = sum(row.did_abstain == row.expect_refusal for row in stated)
+    put(tree, "refusal", rate(right, len(stated), nothing="no answered case states whether a refusal is expected"))
+    checked = [row for row in answered if row.n_citations is not None]
+    return tree | {
+        "leaks": [row.id for row in answered if row.leak],
+        "n_leak_checked": sum(bool(row.leak_checked) for row in answered),
+        "citations": {
+            "dangling": sum(row.n_dangling_citations or 0 for row in checked),
+            "checked": sum(row.n_citations or 0 for row in checked),
+        },
+    }
+
+
+def _abstention(answered: Sequence[CaseRow]) -> Tree:
+    """Expected against done, over the cases that state whether a refusal is expected."""
+    pairs = Counter((row.expect_refusal, row.did_abstain) for row in answered)
+    return {
+        "should_and_did": pairs[True, True],
+        "should_but_answered": pairs[True, False],
+        "should_not_but_did": pairs[False, True],
+        "should_not_and_answered": pairs[False, False],
+        "unstated": sum(n for (expected, _), n in pairs.items() if expected is None),
+        "unstated_and_did": pairs[None, True],
+        "refused_then_answered": sum(bool(row.refused_then_answered) for row in answered),
+        "flag_against_text": sum(bool(row.refusal_conflict) for row in answered),
+    }
+
+
+def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool) -> Tree:
+    drawn = [row for row in answered if row.drawn]
+    graded = [row for row in drawn if row.judge_pass is not None]
+    unscored = [row for row in drawn if row.unscored_reason is not None]
+    undecided = [row for row in drawn if row.judge_pass is None and row.unscored_reason is None and _is_open(row)]
+    tree: Tree = {"drawn": len(drawn), "graded": len(graded)}
+    nothing = "no drawn case has a decided pass"
+    put(tree, "pass", share(graded, "judge_pass", nothing))
+    n_passed = sum(bool(row.judge_pass) for row in graded)
+    n_open = len(undecided) + len(unscored)
+    tree["pass_worst"] = n_passed / len(drawn) if graded or n_open else None
+    tree["pass_best"] = (n_passed + n_open) / len(drawn) if graded or n_open else None
+    for column in ("grounded", "complete", "should_abstain"):
+        put(tree, column, share(drawn, column, "no drawn case has this field decided"))
+    # A pass can be decided while `grounded` is not: such an answer counts neither as invented nor as supported.
+    known = [row for row in graded if row.did_abstain or row.grounded is not None]
+    claimed = [row for row in known if not row.did_abstain]
+    n_grounded = sum(bool(row.grounded) for row in claimed)
+    put(tree, "fabrication", rate(len(claimed) - n_grounded, len(known), nothing=nothing))
+    put(tree, "correctness", rate(n_grounded, len(claimed), nothing="no graded case answered"))
+    tree["undecided"] = len(undecided)
+    tree["unscored"] = _counts(row.unscored_reason for row in unscored)
+    put(tree, "flip_rate", share(drawn, "flipped", "no case has its first two repeats read"))
+    put(tree, "unstable_share", share(drawn, "unstable", "no case has two repeats read"))
+    expected = [row for row in drawn if row.should_abstain is not None and row.expect_refusal is not None]
+    tree["expectation_conflict"] = sum(row.should_abstain != row.expect_refusal for row in expected)
+    tree["sampled"] = {"n": len(drawn), "of": len(answered), "seed": seed} if is_sampled else None
+    tree["score"] = _scores(drawn, seed)
+    return tree
+
+
+def _is_open(row: CaseRow) -> bool:
+    """Whether some verdict field of a drawn, read case is undecided (else no pass exists: scale without pass_at)."""
+    return row.score is None
+
+
+def _scores(drawn: Sequence[CaseRow], seed: int) -> Tree | None:
+    scores = [row.score for row in drawn if row.score is not None]
+    if not scores:
+        return None
+    low, high = 1.0, 5.0
+    unit = mean_in_unit([(score - low) / (high - low) for score in scores], seed)
+    tree: Tree = {"histogram": _counts(f"{score:g}" for score in scores)}
+    if isinstance(unit, Estimate):
+        ends = [None if end is None else low + end * (high - low) for end in (unit.low, unit.high)]
+        unit = Estimate(low + unit.value * (high - low), ends[0], ends[1], unit.level, unit.n, unit.method, unit.target)
+    put(tree, "mean", unit)
+    return tree
+
+
+def _end_to_end(rows: Sequence[CaseRow], is_sampled: bool) -> Tree:
+    """Passed over decided; a case without an answer is wrong. With a judge sample the drawn cases stand for all."""
+    tree: Tree = {"population": "drawn cases, standing for all answered ones" if is_sampled else "all cases"}
+    kept = [row for row in rows if row.drawn] if is_sampled else list(rows)
+    answered = sum(row.outcome != "no_answer" for row in rows)
+    factor = answered / len(rows) if is_sampled and rows else 1.0
+    correct = _correct(kept)
+    put(tree, "correct", correct if isinstance(correct, NoEstimate) else scaled(correct, factor))
+    n_passed = _n(kept, lambda row: row.outcome == "pass")
+    n_open = _n(kept, lambda row: row.outcome in ("undecided", "unscored", "not_judged"))
+    tree["worst"] = factor * n_passed / len(kept) if kept else None
+    tree["best"] = factor * (n_passed + n_open) / len(kept) if kept else None
+    tree |= {"n_passed": n_passed, "n_open": n_open, "n": len(kept)}
+    return tree
+
+
+def _correct(rows: Sequence[CaseRow]) -> Estimate | NoEstimate:
+    n_passed = _n(rows, lambda row: row.outcome == "pass")
+    n_decided = n_passed + _n(rows, lambda row: row.outcome in ("fail", "no_answer"))
+    return rate(n_passed, n_decided, nothing="no case has a decided outcome")
+
+
+def _n(rows: Sequence[CaseRow], holds: Callable[[CaseRow], bool]) -> int:
+    return sum(holds(row) for row in rows)
