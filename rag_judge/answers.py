@@ -5,6 +5,7 @@ Collecting answers from a live endpoint is in `endpoint`; what it writes is read
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Container, Mapping
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO
 from rag_judge.cases import read_flag, read_id, read_ids, read_list
 from rag_judge.errors import InputError
 from rag_judge.records import Answer, Context
-from rag_judge.rows import Row, RowFile, kind_of
+from rag_judge.rows import Row, RowFile, json_line, kind_of
 
 
 class AnswerSet:
@@ -27,6 +28,7 @@ class AnswerSet:
         self.sha256 = self._rows.sha256
         self.offsets: dict[str, int] = {}
         self.warnings: list[str] = []
+        self.has_texts = False
         self.factors: dict[str, set[str]] = {}  # what `meta` says of the system under test
         try:
             self._check_rows(case_ids)
@@ -49,10 +51,13 @@ class AnswerSet:
                 n_unknown += 1
                 continue
             self.offsets[answer.id] = row.offset
+            self.has_texts |= answer.answer is not None or answer.error is not None
             for name, value in answer.meta.items():
                 self.factors.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value))
         if n_unknown:
-            self.warnings.append(f"{self.path}: {n_unknown} answers belong to no case of the eval set; they are not used")
+            self.warnings.append(
+                f"{self.path}: {n_unknown} answers belong to no case of the eval set; they are not used"
+            )
 
     def get(self, case_id: str) -> Answer:
         """The answer to a case. A case without a row gets an answer whose error says so."""
@@ -62,8 +67,12 @@ class AnswerSet:
         return answer_from_row(self._rows.read(offset))
 
     def copy_to(self, target: BinaryIO) -> None:
-        """Write the answers as judged: the file's bytes for JSON Lines, else one object a line."""
-        self._rows.copy_to(target)
+        """Write the answers as judged: the file's bytes for JSON Lines, else one object a line, with CSV cells typed."""
+        if self._rows.format == "csv":
+            for row in self._rows:
+                target.write(json_line(answer_fields(answer_from_row(row))))
+        else:
+            self._rows.copy_to(target)
 
     def close(self) -> None:
         """Release the file."""
@@ -89,6 +98,13 @@ def answer_from_row(row: Row) -> Answer:
         latency_s=_number(given.get("latency_s"), f"{row.where}: latency_s", row.is_text),
         error=_error(given.get("error")),
     )
+
+
+def answer_fields(answer: Answer) -> dict[str, Any]:
+    """The answer as a JSON object that reads back as the same answer; what it does not state is left out."""
+    stated = {name: value for name, value in dataclasses.asdict(answer).items() if value not in (None, {})}
+    stated.pop("answer_no")
+    return stated
 
 
 def _text(value: Any, where: str) -> str | None:

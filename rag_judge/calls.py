@@ -7,11 +7,12 @@ way. Repeats of a case are sent one after another: a server's prompt cache can t
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +29,10 @@ Result = Reply | CallFailure
 class AsksForCase(Protocol):
     """One case that may need calls: the next one depends on the replies so far, which are given by call id."""
 
-    case_id: str
+    @property
+    def case_id(self) -> str:
+        """The case's id."""
+        ...
 
     def next_call(self, replies: Mapping[str, Result]) -> Call | None:
         """The call that is needed next, or None when the case is finished."""
@@ -109,17 +113,11 @@ class Journal:
 
     def result(self, call_id: str) -> Result:
         """What came of a journalled call, read from disk."""
-        raw = bytearray()
-        offset = self._offsets[call_id]
-        while not raw.endswith(b"\n"):
-            block = os.pread(self._fd, 65536, offset + len(raw))
-            if not block:
-                break
-            end = block.find(b"\n")
-            raw += block if end < 0 else block[: end + 1]
-        return _result(json.loads(raw))
+        with self.path.open("rb") as file:
+            file.seek(self._offsets[call_id])
+            return _result(json.loads(file.readline()))
 
-    def entries(self) -> Iterable[dict[str, Any]]:
+    def entries(self) -> Iterator[dict[str, Any]]:
         """Every line of the journal, in order."""
         with self.path.open("rb") as file:
             for raw in file:
@@ -129,6 +127,63 @@ class Journal:
         """Sync and close."""
         self.sync()
         os.close(self._fd)
+
+
+class RecordedReplies:
+    """The kept replies of a journal by case, for grading; offsets are held, replies are read when asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the journal once; of two lines of one call the later counts. A missing journal holds nothing."""
+        self._file = path.open("rb") if path.exists() else io.BytesIO()
+        self._offsets: dict[str, dict[tuple[int, str | None], int]] = {}
+        self.cost = JournalCost()
+        offset = 0
+        for raw in self._file:
+            entry = json.loads(raw)
+            place = (entry["repeat"], entry["variant"])
+            of_case = self._offsets.setdefault(entry["case_id"], {})
+            self.cost.add(entry, is_again=place in of_case)
+            of_case[place] = offset
+            offset += len(raw)
+
+    def of_case(self, case_id: str) -> dict[tuple[int, str | None], Result]:
+        """The replies to one case by (repeat, variant)."""
+        found = {}
+        for place, offset in self._offsets.get(case_id, {}).items():
+            self._file.seek(offset)
+            found[place] = _result(json.loads(self._file.readline()))
+        return found
+
+    def close(self) -> None:
+        """Release the journal."""
+        self._file.close()
+
+
+@dataclass(slots=True)
+class JournalCost:
+    """What a journal's calls cost together, and what was really sent; every line counts, a repeated one as resent."""
+
+    calls: int = 0
+    resent: int = 0
+    reasked: int = 0
+    without_usage: int = 0  # replies for which the server counted no tokens
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    models: set[str] = field(default_factory=set)
+    sent: set[str] = field(default_factory=set)  # distinct parameters, as JSON
+
+    def add(self, entry: Mapping[str, Any], *, is_again: bool) -> None:
+        """Count one journal line."""
+        self.calls += not is_again
+        self.resent += is_again
+        self.reasked += entry["variant"] == "reask"
+        self.sent.add(json.dumps(entry["sent"], sort_keys=True))
+        if entry["model"]:
+            self.models.add(entry["model"])
+        usage = entry["usage"] or {}
+        self.without_usage += entry["status"] == "ok" and usage.get("prompt_tokens") is None
+        self.prompt_tokens += usage.get("prompt_tokens") or 0
+        self.completion_tokens += usage.get("completion_tokens") or 0
 
 
 @dataclass(slots=True)
@@ -237,7 +292,9 @@ def _entry(raw: bytes) -> dict[str, Any] | None:
         value = json.loads(raw)
     except ValueError:
         return None
-    known = isinstance(value, dict) and isinstance(value.get("call_id"), str) and value.get("status") in ("ok", "failed")
+    known = (
+        isinstance(value, dict) and isinstance(value.get("call_id"), str) and value.get("status") in ("ok", "failed")
+    )
     return value if known else None
 
 

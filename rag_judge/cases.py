@@ -6,6 +6,7 @@ file. What is wrong is an InputError with file and line, what was found and what
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO
 
 from rag_judge.errors import InputError
 from rag_judge.records import Case
-from rag_judge.rows import Row, RowFile, kind_of
+from rag_judge.rows import Row, RowFile, json_line, kind_of
 
 ALIASES = {
     "q": "question",
@@ -73,8 +74,12 @@ class CaseSet:
         return case_from_row(self._rows.read(self.offsets[case_id]))
 
     def copy_to(self, target: BinaryIO) -> None:
-        """Write the snapshot: the file's bytes for JSON Lines, else one object a line."""
-        self._rows.copy_to(target)
+        """Write the snapshot: the file's bytes for JSON Lines, else one object a line, with the types of CSV cells."""
+        if self._rows.format == "csv":
+            for case in self:
+                target.write(json_line(case_fields(case)))
+        else:
+            self._rows.copy_to(target)
 
     def close(self) -> None:
         """Release the file."""
@@ -102,6 +107,16 @@ def case_from_row(row: Row) -> Case:
     if read.get("expect_refusal") is None and read.get("type") in REFUSAL_TYPES:
         read["expect_refusal"] = True
     return Case(**read, extra=extra)
+
+
+def case_fields(case: Case) -> dict[str, Any]:
+    """The case as a JSON object that reads back as the same case; what it does not state is left out."""
+    stated = {f.name: getattr(case, f.name) for f in dataclasses.fields(case) if f.name != "extra"}
+    return {
+        name: value
+        for name, value in stated.items()
+        if value not in (None, (), {}) and (name, value) != ("red_line", False)
+    } | dict(case.extra)
 
 
 def question_hash(case: Case) -> str:

@@ -75,6 +75,7 @@ def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], va
             if variable not in environment:
                 raise InputError(f"endpoint.headers.{name}: the environment variable {variable} is not set")
         headers[name] = _VARIABLE.sub(lambda found: environment[found.group(1)], value)
+    check_mapping(settings.response)
     return Endpoint(settings, url, headers, values)
 
 
@@ -258,10 +259,24 @@ async def _post(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) 
         raise _Refused(f"the endpoint's response is not JSON: {shown!r}") from fault
 
 
+def check_mapping(mapping: Mapping[str, str]) -> None:
+    """Raise InputError for a response mapping of an unknown field or with an expression that is no JMESPath."""
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    for name, expression in mapping.items():
+        if name not in (*_ANSWER_FIELDS, "error"):
+            raise InputError(f"endpoint.response.{name}: unknown field; there are: {', '.join(_ANSWER_FIELDS)}, error")
+        try:
+            jmespath.compile(expression)
+        except JMESPathError as error:
+            raise InputError(f"endpoint.response.{name}: {expression!r} is not valid JMESPath: {error}") from error
+
+
 def mapped(response: Any, mapping: Mapping[str, str]) -> dict[str, Any]:
     """The answer's fields out of a response: by JMESPath where the settings name one, else by their own names.
 
-    Raises InputError for an expression that is wrong, or a response that is no object and not mapped.
+    Raises InputError for a response that does not fit.
     """
     import jmespath
     from jmespath.exceptions import JMESPathError
@@ -272,12 +287,10 @@ def mapped(response: Any, mapping: Mapping[str, str]) -> dict[str, Any]:
     elif not mapping:
         raise InputError(f"the endpoint's response: found {kind_of(response)}, expected an object")
     for name, expression in mapping.items():
-        if name not in (*_ANSWER_FIELDS, "error"):
-            raise InputError(f"endpoint.response.{name}: unknown field; there are: {', '.join(_ANSWER_FIELDS)}, error")
         try:
             row[name] = jmespath.search(expression, response)
-        except JMESPathError as error:
-            raise InputError(f"endpoint.response.{name}: {expression!r} is not valid JMESPath: {error}") from error
+        except JMESPathError as error:  # an expression that is valid, over a value of the wrong kind
+            raise InputError(f"endpoint.response.{name}: {expression!r}: {error}") from error
     if row.get("answer") is None and not row.get("error") and "contexts" not in row:
         raise InputError("the endpoint's response holds no answer; map its fields in [endpoint.response]")
     return row

@@ -2,8 +2,9 @@
 
     RagJudgeError                 whatever the user can mend; carries the exit code of the command line
     ├── InputError                a file, a setting or an argument is wrong: nothing was spent          exit 2
-    ├── CannotGoOn                endpoint or judge down, a limit reached: what was done is kept         exit 5
-    └── Interrupted               the user stopped the run: what was done is kept                        exit 130
+    └── CannotGoOn                endpoint or judge down, a limit reached: what was done is kept         exit 5
+
+Ctrl-C stays Python's own KeyboardInterrupt (exit 130); what was finished is kept then, too.
 
 What a *model* did wrong is never an exception: it is `records.Unscored` with its evidence.
 """
@@ -25,9 +26,3 @@ class CannotGoOn(RagJudgeError):
     """The run stopped before its end for a cause outside it; what was finished is kept and can be resumed."""
 
     exit_code = 5
-
-
-class Interrupted(RagJudgeError):
-    """The user stopped the run; what was finished is kept and can be resumed."""
-
-    exit_code = 130

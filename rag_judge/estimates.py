@@ -18,7 +18,9 @@ BOOTSTRAP_DRAWS = 10_000
 BCA_FROM, BCA_TO = 30, 5_000
 
 
-def rate(n_true: int, n: int, *, target: Target = "questions_like_these", nothing: str = "no case") -> Estimate | NoEstimate:
+def rate(
+    n_true: int, n: int, *, target: Target = "questions_like_these", nothing: str = "no case"
+) -> Estimate | NoEstimate:
     """The share n_true/n with Wilson's interval, which never has zero width. NoEstimate(nothing) when n is 0."""
     if n == 0:
         return NoEstimate(nothing)

@@ -66,13 +66,6 @@ class CaseGrading:
         """The call that is needed next, given the replies so far by call id; None when the case is finished."""
         return self.walk(replies).next_call
 
-    def decision(self, replies: Mapping[str, Result]) -> Decision | None:
-        """What the replies decide; None while not one planned repeat was asked."""
-        votes = self.walk(replies).votes
-        if not votes:
-            return None
-        return decide(votes, self.plan.n_repeats, self.prompt.fields, pass_rule(self.prompt, self.did_abstain))
-
     def walk(self, replies: Mapping[str, Result]) -> Walk:
         """Go through the planned repeats as far as replies are known."""
         votes: list[Vote] = []
@@ -83,21 +76,15 @@ class CaseGrading:
             call = self.planned(repeat)
             if call.call_id not in replies:
                 return Walk(votes, call, n_reasked)
-            vote = self.vote(replies[call.call_id])
+            vote = vote_of(replies[call.call_id], self.prompt)
             again = self.reasked(call, replies[call.call_id], vote)
             if again is not None:
                 if again.call_id not in replies:
                     return Walk(votes, again, n_reasked)
                 n_reasked += 1
-                vote = self.vote(replies[again.call_id])
+                vote = vote_of(replies[again.call_id], self.prompt)
             votes.append(vote)
         return Walk(votes, None, n_reasked)
-
-    def vote(self, result: Result) -> Vote:
-        """The verdict in a reply, or why there is none."""
-        if isinstance(result, CallFailure):
-            return Unscored(result.cause, result.detail)
-        return read_body(result.raw, self.prompt.fields)
 
     def planned(self, repeat: int) -> Call:
         """The call of one planned repeat."""
@@ -136,6 +123,33 @@ class CaseGrading:
             messages=messages,
             parameters=parameters,
         )
+
+
+def vote_of(result: Result, prompt: Prompt) -> Vote:
+    """The verdict in a reply, or why there is none."""
+    if isinstance(result, CallFailure):
+        return Unscored(result.cause, result.detail)
+    return read_body(result.raw, prompt.fields)
+
+
+def decision_of(
+    recorded: Mapping[tuple[int, str | None], Result], prompt: Prompt, n_planned: int, did_abstain: bool
+) -> Decision:
+    """What the kept replies of one case decide, by (repeat, variant), read with today's parser.
+
+    A further try stands in for a reply that cannot be read. No reply at all is a case whose reply never came.
+    """
+    votes: list[Vote] = []
+    for repeat in range(n_planned):
+        if (repeat, None) not in recorded:
+            break
+        vote = vote_of(recorded[repeat, None], prompt)
+        again = recorded.get((repeat, "reask"))
+        if again is not None and isinstance(vote, Unscored) and vote.reason in ASKED_AGAIN:
+            vote = vote_of(again, prompt)
+        votes.append(vote)
+    votes = votes or [Unscored("no_reply", "no reply is kept")]
+    return decide(votes, n_planned, prompt.fields, pass_rule(prompt, did_abstain))
 
 
 def call_id(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from rag_judge.errors import CannotGoOn, InputError
@@ -23,13 +23,13 @@ from rag_judge.responses import (
     RunRefused,
     TryAgain,
     meaning_of,
-    missing_v1_hint,
 )
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import AsyncOpenAI
 
+# Ollama, vLLM, LM Studio, llama.cpp, SGLang and their like, as they listen unless told otherwise.
+LOCAL_PORTS = (11434, 8000, 1234, 8080, 30000)
 MAX_REPAIRS = 4  # parameters given up for one request before it counts as refused
 
 
@@ -149,15 +149,14 @@ class ModelServer:
                     attempts += 1
                     body, raw, meaning = await self._accepted_or_refused(call)
         except _Passing as fault:
-            cause = "server_error" if fault.answered else "no_reply"
-            return CallFailure(cause, self._redacted(str(fault)), time.monotonic() - started, attempts, fault.sent)
-        sent = {name: value for name, value in body.items() if name != "messages"}
+            elapsed = time.monotonic() - started
+            cause: Literal["server_error", "no_reply"] = "server_error" if fault.answered else "no_reply"
+            return CallFailure(cause, self._redacted(str(fault)), elapsed, attempts, fault.sent)
+        sent = _as_sent(body, call)
         elapsed = time.monotonic() - started
         if isinstance(meaning, CaseRefused):
             return CallFailure(meaning.cause, self._redacted(meaning.detail), elapsed, attempts, sent)
-        return Reply(
-            self._redacted(raw), meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent
-        )
+        return Reply(self._redacted(raw), meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent)
 
     async def _accepted_or_refused(self, call: Call) -> tuple[dict[str, Any], str, Accepted | CaseRefused]:
         """One try, in which refused parameters are given up one after another."""
@@ -172,8 +171,9 @@ class ModelServer:
                 raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=_without_messages(body))
             if isinstance(meaning, RunRefused):
                 raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
-            self._give_up(meaning, dialect)
-        raise CannotGoOn(self._redacted(f"the judge refused {MAX_REPAIRS} parameters in turn: {meaning.detail}"))
+            refusal = meaning
+            self._give_up(refusal, dialect)
+        raise CannotGoOn(self._redacted(f"the judge refused {MAX_REPAIRS} parameters in turn: {refusal.detail}"))
 
     def _give_up(self, refusal: FallBack, dialect: Dialect) -> None:
         """Learn from a refused parameter. Another call may have learned the same meanwhile: then nothing is lost."""
@@ -257,6 +257,16 @@ def _without_messages(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "messages"}
 
 
+def _as_sent(body: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """The parameters as they went out, for the journal; the schema itself is part of the plan and not repeated."""
+    sent = _without_messages(body)
+    if "response_format" in sent:
+        sent["response_format"] = {"type": sent["response_format"]["type"]}
+    if call.messages[0]["role"] == "system" and body["messages"][0]["role"] != "system":
+        sent["system_role"] = False
+    return sent
+
+
 def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
     """The messages; a server without a system role gets the instructions in front of the first user message."""
     messages = [dict(message) for message in call.messages]
@@ -266,6 +276,20 @@ def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
     return [{"role": "user", "content": f"{first['content']}\n{second['content']}"}, *rest]
 
 
-def hint_for_failure(base_url: str) -> str:
-    """Advice after nothing could be reached at a base URL."""
-    return f"nothing answered at {public_url(base_url)}{missing_v1_hint(base_url)}; is the server running?"
+def answering_local_servers() -> list[str]:
+    """Base URLs of model servers that answer `GET /v1/models` on the usual local ports; nothing else is sent."""
+    import http.client
+
+    found = []
+    for port in LOCAL_PORTS:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=0.3)
+        try:
+            connection.request("GET", "/v1/models")
+            response = connection.getresponse()
+            if response.status == 200 and response.read(65536).lstrip()[:1] == b"{":
+                found.append(f"http://127.0.0.1:{port}/v1")
+        except (OSError, http.client.HTTPException):
+            continue
+        finally:
+            connection.close()
+    return found

@@ -46,7 +46,9 @@ def prompt_folder(name: str, own_prompts: Path) -> Path:
         if (folder / "prompt.toml").is_file():
             return folder
     known = sorted({f.parent.name for c in candidates for f in c.parent.glob("*/prompt.toml")})
-    raise InputError(f"no judge prompt {name!r}: looked for prompt.toml in {candidates[0]}; there are: {', '.join(known)}")
+    raise InputError(
+        f"no judge prompt {name!r}: looked for prompt.toml in {candidates[0]}; there are: {', '.join(known)}"
+    )
 
 
 def load_prompt(folder: Path) -> dict[str, Prompt]:
@@ -158,6 +160,12 @@ def json_schema(fields: Sequence[VerdictField], reason_max_length: int | None = 
             kinds[field.name] = {"type": "string", "enum": list(field.choices)}
     kinds["reason"] = {"type": "string"} | ({} if reason_max_length is None else {"maxLength": reason_max_length})
     return {"type": "object", "properties": kinds, "required": list(kinds), "additionalProperties": False}
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text is, for plans: one a CJK character, one for four others. No tokenizer is asked."""
+    n_cjk = sum("\u2e80" <= c <= "\u9fff" or "\uf900" <= c <= "\uffef" for c in text)
+    return n_cjk + (len(text) - n_cjk + 3) // 4
 
 
 def pass_rule(prompt: Prompt, did_abstain: bool) -> Callable[[Mapping[str, Value]], bool] | None:

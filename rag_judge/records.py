@@ -299,7 +299,6 @@ class CaseRow:
     flipped: bool | None = None
     unstable: bool | None = None
     other_fields: str | None = None  # decided values of a prompt's further fields, as JSON
-    latency_s: float | None = None
     question_sha256: str | None = None
 
 

@@ -72,16 +72,29 @@ class RunRefused:
 
 Meaning = Accepted | TryAgain | FallBack | CaseRefused | RunRefused
 
-_LONG = re.compile(r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long|too long for", re.I)
+_LONG = re.compile(
+    r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long|too long for", re.I
+)
 _FILTER = re.compile(r"content.?(filter|management)|responsibleai|content policy|safety system", re.I)
-_QUOTA = re.compile(r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|arrears|余额不足", re.I)
+_QUOTA = re.compile(
+    r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|arrears|余额不足", re.I
+)
 _MODEL = re.compile(r"model.{0,80}(not (found|exist)|does not exist|unknown)|(unknown|no such|invalid) model", re.I)
 _PARAMETERS: tuple[tuple[Fallback, re.Pattern[str]], ...] = (
     # The first whose name stands in the error; max_completion_tokens is the advice given about max_tokens.
-    ("max_completion_tokens", re.compile(r"max_tokens.*(not supported|unsupported|instead|deprecated)|use 'max_completion", re.I | re.S)),
-    ("raise_max_tokens", re.compile(r"max_(completion_)?tokens.{0,60}(too (small|low)|at least|minimum|limit was reached)", re.I | re.S)),
+    (
+        "max_completion_tokens",
+        re.compile(r"max_tokens.*(not supported|unsupported|instead|deprecated)|use 'max_completion", re.I | re.S),
+    ),
+    (
+        "raise_max_tokens",
+        re.compile(r"max_(completion_)?tokens.{0,60}(too (small|low)|at least|minimum|limit was reached)", re.I | re.S),
+    ),
     ("drop_temperature", re.compile(r"temperature", re.I)),
-    ("response_format", re.compile(r"response_format|json_schema|json_object|structured output|json mode|guided", re.I)),
+    (
+        "response_format",
+        re.compile(r"response_format|json_schema|json_object|structured output|json mode|guided", re.I),
+    ),
     ("drop_seed", re.compile(r"\bseed\b", re.I)),
     ("drop_logprobs", re.compile(r"logprobs", re.I)),
     ("n_single", re.compile(r"\bn\b.{0,20}(value|must|=|only)|only n ?= ?1|invalid n\b", re.I)),
@@ -161,8 +174,12 @@ def _number(value: str | None) -> float | None:
 def _meaning_of_200(headers: Mapping[str, str], body: str, parsed: Any, now: datetime, url: str) -> Meaning:
     if not isinstance(parsed, dict):
         if "html" in headers.get("content-type", "") or body.lstrip()[:1] == "<":
-            return RunRefused("config", f"{url} answers with a web page, not with a model's reply{missing_v1_hint(url)}")
-        return TryAgain(f"{url} answered 200 with something that is no chat completion: {' '.join(body.split())[:120]!r}")
+            return RunRefused(
+                "config", f"{url} answers with a web page, not with a model's reply{missing_v1_hint(url)}"
+            )
+        return TryAgain(
+            f"{url} answered 200 with something that is no chat completion: {' '.join(body.split())[:120]!r}"
+        )
     if parsed.get("error") and not parsed.get("choices"):
         # Some gateways report a provider's error inside a 200, with the status it would have had as its code.
         code = _field(parsed, "code")

@@ -103,7 +103,7 @@ def json_line(fields: Mapping[str, Any]) -> bytes:
 
 
 def parse_object(raw: bytes, where: str) -> dict[str, Any]:
-    """The JSON object in `raw`. Raises InputError naming `where` for bad encoding, bad JSON or another kind of value."""
+    """The JSON object in `raw`. Raises InputError naming `where` for bad encoding, bad JSON or another value."""
     try:
         value = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant)
     except UnicodeDecodeError as error:

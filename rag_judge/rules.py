@@ -31,7 +31,9 @@ def check(case: Case, answer: Answer) -> RuleChecks:
     must_not_include_ok = not forbidden if case.must_not_include and text_given else None
     acceptable_ok = _acceptable_ok(case, folded_answer)
     faithful = None if unsupported is None else not unsupported
-    refusal_ok = None if declined is None or case.expect_refusal is None else declined.did_abstain == case.expect_refusal
+    refusal_ok = (
+        None if declined is None or case.expect_refusal is None else declined.did_abstain == case.expect_refusal
+    )
     no_leak = False if leaked else (True if case.forbidden_docs else None)
     return RuleChecks(
         rule_correct=_all_of(must_include_ok, acceptable_ok, must_not_include_ok, faithful, refusal_ok, no_leak),
@@ -52,6 +54,11 @@ def check(case: Case, answer: Answer) -> RuleChecks:
         n_citations=None if answer.citations is None else len(answer.citations),
         dangling_citations=dangling_citations(answer),
     )
+
+
+def refusal_wordings(case: Case) -> tuple[str, ...]:
+    """The case's own refusal wordings: its refusal_phrases, and `acceptable` where a refusal is expected."""
+    return case.refusal_phrases + (case.acceptable if case.expect_refusal else ())
 
 
 def leaked_ids(case: Case, answer: Answer) -> tuple[str, ...]:
@@ -100,8 +107,7 @@ def _all_of(*checks: bool | None) -> bool | None:
 def _abstention(case: Case, answer: Answer) -> Abstention | None:
     if answer.answer is None:
         return None
-    wordings = case.refusal_phrases + (case.acceptable if case.expect_refusal else ())
-    return abstention(answer.answer, wordings)
+    return abstention(answer.answer, refusal_wordings(case))
 
 
 def _acceptable_ok(case: Case, folded_answer: str | None) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -52,7 +52,14 @@ class JudgeSettings:
     attempts: int = 5
     backoff_s: float = 0.5
     max_tokens: int | None = None
-    body: dict[str, Any] = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)  # further fields of every request, as the server wants them
+    usd_per_million_prompt_tokens: float | None = None
+    usd_per_million_completion_tokens: float | None = None
+
+    @property
+    def prices(self) -> tuple[float | None, float | None]:
+        """US dollars per million prompt and completion tokens, where they are set."""
+        return self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +135,18 @@ AT_LEAST: Mapping[str, float] = {
 
 
 def load_settings(
-    config: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any], folder: Path = Path()
+    config: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any], folder: Path | None = Path()
 ) -> Settings:
     """The settings of one command. `flags` holds what was given, by the names of `PLACES`, and `system` (a mapping).
 
-    Without `config`, `rag-judge.toml` in `folder` is read if it is there. Raises InputError naming the place
-    (file, variable or flag), what was found and what was expected.
+    Without `config`, `rag-judge.toml` in `folder` is read if it is there; with a folder of None, no file is.
+    Raises InputError naming the place (file, variable or flag), what was found and what was expected.
     """
     tree: dict[str, dict[str, Any]] = {"run": {}, "judge": {}, "endpoint": {}, "system": {}}
     origin: dict[tuple[str, str], str] = {}
-    path = config if config is not None else folder / CONFIG_NAME
-    if config is not None or path.is_file():
+    found = folder / CONFIG_NAME if folder is not None and (folder / CONFIG_NAME).is_file() else None
+    path = config or found
+    if path is not None:
         for section, values in _read_toml(path).items():
             if section not in tree or not isinstance(values, dict):
                 raise InputError(f"{path}: unknown section or value {section!r}; there are: {', '.join(tree)}")
@@ -149,6 +157,38 @@ def load_settings(
         if name == "system":
             tree["system"].update(value)
         elif value is not None:
+            section, key = PLACES[name]
+            tree[section][key] = value
+            origin[section, key] = f"--{name.replace('_', '-')}"
+    return _checked(tree, origin)
+
+
+# What may differ when a run is resumed: how patiently things are asked, never what is asked.
+PATIENCE = frozenset(
+    {"concurrency", "timeout_s", "attempts", "endpoint_concurrency", "endpoint_timeout_s", "endpoint_attempts", "lang"}
+)
+
+
+def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], run: str) -> Settings:
+    """A run's own settings with today's patience. Raises InputError for a flag that differs from the run's own."""
+    for name, value in flags.items():
+        if value is None or name in PATIENCE:
+            continue
+        section, key = PLACES.get(name, ("system", name))
+        before = saved["system"] if name == "system" else saved[section][key]
+        if name == "system" and all(before.get(factor) == told for factor, told in value.items()):
+            continue
+        if before != value:
+            raise InputError(f"--{name.replace('_', '-')}: found {value!r}, but {run} was begun with {before!r}")
+    return changed_settings(saved, {name: value for name, value in flags.items() if name in PATIENCE})
+
+
+def changed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
+    """Settings as a run kept them, with some of them changed by flags."""
+    tree = {section: dict(values) for section, values in saved.items()}
+    origin = {}
+    for name, value in flags.items():
+        if value is not None and name in PLACES:
             section, key = PLACES[name]
             tree[section][key] = value
             origin[section, key] = f"--{name.replace('_', '-')}"
@@ -189,12 +229,12 @@ def _adapter() -> Any:
 def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, str], str]) -> Settings:
     from pydantic import ValidationError
 
-    known = {"run": RunSettings, "judge": JudgeSettings, "endpoint": EndpointSettings}
-    for section, kind in known.items():
+    for section, kind in (("run", RunSettings), ("judge", JudgeSettings), ("endpoint", EndpointSettings)):
+        known = [f.name for f in fields(kind)]
         for name in tree[section]:
-            if name not in kind.__dataclass_fields__:
+            if name not in known:
                 where = origin.get((section, name), f"{section}.{name}")
-                raise InputError(f"{where}: unknown setting; [{section}] has: {', '.join(kind.__dataclass_fields__)}")
+                raise InputError(f"{where}: unknown setting; [{section}] has: {', '.join(known)}")
     try:
         settings = _adapter().validate_python(tree)
     except ValidationError as error:

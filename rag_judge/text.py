@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 _SPACE = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W_]+")
@@ -45,7 +46,7 @@ def _number_goes_on(beside: str) -> bool:
 def in_one_or_two(folded_texts: Sequence[str], folded_point: str) -> bool:
     """True when a folded key point stands in one text, or in two neighbours joined without white space."""
     return any(holds_point(text, folded_point) for text in folded_texts) or any(
-        holds_point(left + right, folded_point) for left, right in zip(folded_texts, folded_texts[1:], strict=False)
+        holds_point(left + right, folded_point) for left, right in pairwise(folded_texts)
     )
 
 

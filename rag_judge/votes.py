@@ -7,7 +7,7 @@ never a no. The case's pass is derived from the fields' decisions, never from an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from statistics import median
 
@@ -91,20 +91,14 @@ def _field_settled(field: VerdictField, read: Sequence[Verdict], n_planned: int,
     return len(endings) == 1
 
 
-def _derived_pass(
-    values: Mapping[str, Value | None], fields: Sequence[VerdictField], passes: PassRule
-) -> bool | None:
+def _derived_pass(values: Mapping[str, Value | None], fields: Sequence[VerdictField], passes: PassRule) -> bool | None:
     """The pass that every value of the undecided fields would give; None where they differ or nothing says."""
     if passes is None:
         return None
     names = [field.name for field in fields]
-    options = [_possible(field) if values[field.name] is None else [values[field.name]] for field in fields]
-    ends = {passes(dict(zip(names, chosen, strict=True))) for chosen in _products(options)}
+    options = [_possible(field) if (value := values[field.name]) is None else [value] for field in fields]
+    ends = {passes(dict(zip(names, chosen, strict=True))) for chosen in product(*options)}
     return ends.pop() if len(ends) == 1 else None
-
-
-def _products(options: Sequence[Sequence[Value | None]]) -> Iterator[tuple[Value, ...]]:
-    return product(*options)  # type: ignore[arg-type]  # no option is None here: undecided fields were expanded
 
 
 def _possible(field: VerdictField) -> list[Value]:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_judge.errors import InputError
-from rag_judge.records import Context
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -37,7 +36,9 @@ class Settings:
     k: int
     heading_weight: int = 0  # how often the heading is indexed beside the text; 0: not at all
     tenant_filter: bool = False  # search only what is shared or belongs to the asking tenant
-    min_coverage: float = 0.0  # refuse where the contexts hold less than this share of the question's content; 0: always answer
+    min_coverage: float = (
+        0.0  # refuse where the contexts hold less than this share of the question's content; 0: always answer
+    )
     second_share: float = 0.6  # a second sentence is quoted if it matches at least this share of the best one's match
 
 
@@ -110,10 +111,14 @@ _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _SENTENCE_END = re.compile(r"(?<=[。！？!?])\s*|(?<=\.)\s+")
 
-_FUNCTION_WORDS = frozenset("的了在是我你他们这那有没不能可以吗呢吧么什怎谁哪几多少一个还就都也要会到用和与来去把被给上下里该最再对从") | {
-    *"a an the is are was be do does did have has i you we they me my your our their it this that there".split(),
-    *"to of in on at for from by with and or as not what when where who which why how can could may will much many".split(),
-}
+_FUNCTION_CHARACTERS = (
+    "的了在是我你他们这那有没不能可以吗呢吧么什怎谁哪几多少一个还就都也要会到用和与来去把被给上下里该最再对从"
+)
+_ENGLISH_FUNCTION_WORDS = """
+    a an the is are was be do does did have has can could may will i you we they me my your our their it this that there
+    to of in on at for from by with and or as not what when where who which why how much many
+"""
+_FUNCTION_WORDS = {*_FUNCTION_CHARACTERS, *_ENGLISH_FUNCTION_WORDS.split()}
 
 
 def tokenise(text: str) -> list[str]:
@@ -198,14 +203,14 @@ class Assistant:
         if settings.tenant_filter:
             readers |= {chunk.tenant for chunk in chunks}
         self._indexes = {reader: _Index(self._readable(chunks, reader), settings.heading_weight) for reader in readers}
-        headed = f"heading*{settings.heading_weight}+text" if settings.heading_weight else "text"
         self._meta = {
             "version": settings.version,
             "prompt_version": settings.prompt_version,
             "model": "extractive",
             "embedding": "bm25 lucene k1=1.5 b=0.75",
-            "chunking": f"one passage a chunk, indexed {headed}",
+            "chunking": "passage",
             "k": settings.k,
+            "heading_weight": settings.heading_weight,
             "tenant_filter": settings.tenant_filter,
             "min_coverage": settings.min_coverage,
             "corpus_version": corpus_version(chunks),
@@ -221,46 +226,39 @@ class Assistant:
         """
         index = self._indexes.get(tenant, self._indexes[None])
         found = index.search(question, self.settings.k)
-        contexts = [_context(index.chunks[position], score) for position, score in found]
-        if not contexts or self._refuses(question, index, [position for position, _ in found]):
+        coverage = index.coverage(question, [position for position, _ in found])
+        if not found or coverage < self.settings.min_coverage:
             text, citations = (REFUSAL_ZH if _CHINESE.search(question) else REFUSAL_EN), []
         else:
-            quoted = self._quote(question, index, contexts)
+            quoted = self._quote(question, index, [index.chunks[position] for position, _ in found])
             text = " ".join(f"{sentence} [{chunk_id}]" for chunk_id, sentence in quoted)
             citations = list(dict.fromkeys(chunk_id for chunk_id, _ in quoted))
         return {
             "answer": text,
-            "contexts": [_as_json(context) for context in contexts],
+            "contexts": [_context(index.chunks[position], score) for position, score in found],
             "citations": citations,
             "refused": not citations,
             "meta": dict(self._meta),
         }
 
-    def _refuses(self, question: str, index: _Index, positions: Sequence[int]) -> bool:
-        return index.coverage(question, positions) < self.settings.min_coverage
-
-    def _quote(self, question: str, index: _Index, contexts: Sequence[Context]) -> list[tuple[str, str]]:
+    def _quote(self, question: str, index: _Index, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
         """One or two (chunk id, sentence), best first; without any common term the first sentence of the first."""
         asked = sorted(set(tokenise(question)))
         ranked: list[tuple[float, str, str]] = []
-        for context in contexts:
-            for sentence in split_sentences(context.text):
+        for chunk in chunks:
+            for sentence in split_sentences(chunk.text):
                 terms = set(tokenise(sentence))
                 match = sum(index.weight(term) for term in asked if term in terms)
-                ranked.append((match, context.id or "", sentence))
+                ranked.append((match, chunk.id, sentence))
         ranked.sort(key=lambda candidate: -candidate[0])
         best = ranked[0][0]
         enough = [candidate for candidate in ranked[1:2] if best and candidate[0] >= self.settings.second_share * best]
         return [(chunk_id, sentence) for _, chunk_id, sentence in [ranked[0], *enough]]
 
 
-def _context(chunk: Chunk, score: float) -> Context:
-    return Context(chunk.id, chunk.text, score, chunk.tenant)
-
-
-def _as_json(context: Context) -> dict[str, Any]:
-    shared = {"id": context.id, "text": context.text, "score": context.score}
-    return shared if context.tenant is None else {**shared, "tenant": context.tenant}
+def _context(chunk: Chunk, score: float) -> dict[str, Any]:
+    context = {"id": chunk.id, "text": chunk.text, "score": score}
+    return context if chunk.tenant is None else {**context, "tenant": chunk.tenant}
 
 
 # --- the service ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,434 @@
+"""The command line: arguments in, exit codes and lines out. No logic lives here that a Python caller would miss.
+
+Exit codes: 0 done · 2 wrong usage, file or setting, nothing spent · 4 too many cases unscored or unanswered ·
+5 could not go on, resumable · 70 a fault of ours · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rag_judge import __version__, pipeline
+from rag_judge.archive import find_run, list_runs
+from rag_judge.errors import InputError, RagJudgeError
+from rag_judge.progress import Voice
+from rag_judge.report.terminal import printable
+from rag_judge.settings import Settings, load_settings
+
+FAULT_OF_OURS = 70
+
+app = typer.Typer(
+    name="rag-judge",
+    help="Grade the answers of a RAG system with rules and an LLM judge, and say how far the grades can be trusted.\n\n"
+    "Start with: rag-judge demo",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+# --- options that several commands share ---------------------------------------------------------------------------
+
+Cases = Annotated[Path, typer.Option("--cases", help="Eval set: JSON Lines, JSON array, CSV or Parquet.")]
+MaybeCases = Annotated[Path | None, typer.Option("--cases", help="Eval set: JSON Lines, JSON array, CSV or Parquet.")]
+Answers = Annotated[Path | None, typer.Option("--answers", help="Answers file: one row a case, matched by id.")]
+EndpointUrl = Annotated[str | None, typer.Option("--endpoint", help="URL of the RAG system, asked every question.")]
+JudgeName = Annotated[
+    str | None,
+    typer.Option("--judge", help="Judge prompt: passfail, a folder in judge_prompts/, or none (rules only)."),
+]
+Repeats = Annotated[int | None, typer.Option("--repeats", help="Times each case is judged; the majority decides. [3]")]
+K = Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [5]")]
+Match = Annotated[
+    str | None, typer.Option("--match", help="Level at which ids are matched: exact or document. [exact]")
+]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="OpenAI-compatible model server of the judge.")]
+Model = Annotated[str | None, typer.Option("--model", help="The judge's model, or 'embedded' (a demo model).")]
+PromptLang = Annotated[str | None, typer.Option("--prompt-lang", help="Language of the judge prompt: auto, en or zh.")]
+JudgeSample = Annotated[
+    int | None, typer.Option("--judge-sample", help="Judge only N answered cases, drawn by seed; rules grade all.")
+]
+Name = Annotated[str | None, typer.Option("--name", help="Name of the run; its folder is DATE-NAME. [run]")]
+Out = Annotated[str | None, typer.Option("--out", help="The archive of runs. [runs]")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every draw. [0]")]
+Concurrency = Annotated[int | None, typer.Option("--concurrency", help="Cases judged at once. [8]")]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", help="Tokens a verdict may take, in place of the prompt's.")
+]
+TimeoutS = Annotated[float | None, typer.Option("--timeout-s", help="Seconds that one judge call may take. [120]")]
+Attempts = Annotated[int | None, typer.Option("--attempts", help="Tries of one judge call. [5]")]
+NoEarlyStop = Annotated[
+    bool, typer.Option("--no-early-stop", help="Send every repeat, also those that decide nothing.")
+]
+NoReask = Annotated[bool, typer.Option("--no-reask", help="Never ask once more after an unreadable reply.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Take no reply from an earlier run (none is taken so far).")]
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value of the system under test; also seen by the request template."),
+]
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file. [rag-judge.toml, if it is there]")]
+Lang = Annotated[str | None, typer.Option("--lang", help="Language for people: en or zh. [en]")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    if version:
+        typer.echo(f"rag-judge {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    cases: MaybeCases = None,
+    answers: Answers = None,
+    endpoint: EndpointUrl = None,
+    judge: JudgeName = None,
+    repeats: Repeats = None,
+    k: K = None,
+    match: Match = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    prompt_lang: PromptLang = None,
+    judge_sample: JudgeSample = None,
+    name: Name = None,
+    out: Out = None,
+    seed: Seed = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", help="Go on with an interrupted run (folder or id).")
+    ] = None,
+    retry_unscored: Annotated[
+        bool, typer.Option("--retry-unscored", help="With --resume: ask unreadable replies again.")
+    ] = False,
+    concurrency: Concurrency = None,
+    max_tokens: MaxTokens = None,
+    timeout_s: TimeoutS = None,
+    attempts: Attempts = None,
+    no_early_stop: NoEarlyStop = False,
+    no_reask: NoReask = False,
+    no_cache: NoCache = False,
+    set_values: SetValues = None,
+    config: Config = None,
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Grade a RAG system: rules and a judge over every case of an eval set; writes a run.
+
+    Example: rag-judge run --cases eval/rag_cases.json --endpoint http://127.0.0.1:9000/ask --judge none
+
+    Example: rag-judge run --cases cases.jsonl --answers answers.jsonl --base-url http://127.0.0.1:8000/v1 --model M
+    """
+    flags = _flags(locals(), "judge repeats k match base_url model prompt_lang judge_sample name out seed concurrency")
+    flags |= _flags(locals(), "max_tokens timeout_s attempts endpoint lang")
+    flags |= _switches(no_early_stop, no_reask) | _system(set_values)
+    _ = no_cache  # replies of other runs are never used so far, so there is nothing to switch off
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say, progress=voice.progress)
+        if resume is not None:
+            folder = find_run(Path(out or "runs"), resume)
+            request = pipeline.resumed_request(folder, flags, {"cases": cases, "answers": answers})
+        else:
+            folder = None
+            settings = load_settings(config, world.environment, flags)
+            request = _request(settings, cases, answers)
+        if retry_unscored:
+            request = pipeline.retrying(request, folder)
+        result = pipeline.run(request, world, folder)
+    _print_run(result, as_json=as_json)
+
+
+@app.command()
+def plan(
+    cases: Cases,
+    answers: Answers = None,
+    endpoint: EndpointUrl = None,
+    judge: JudgeName = None,
+    repeats: Repeats = None,
+    k: K = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    prompt_lang: PromptLang = None,
+    judge_sample: JudgeSample = None,
+    seed: Seed = None,
+    max_tokens: MaxTokens = None,
+    no_early_stop: NoEarlyStop = False,
+    set_values: SetValues = None,
+    config: Config = None,
+    lang: Lang = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a run would spend: calls, tokens, money and the first prompt. Nothing is sent.
+
+    Example: rag-judge plan --cases cases.jsonl --answers answers.jsonl --repeats 5
+    """
+    flags = _flags(locals(), "judge repeats k base_url model prompt_lang judge_sample seed max_tokens endpoint lang")
+    flags |= _switches(no_early_stop, False) | _system(set_values)
+    with Voice(quiet=False) as voice:
+        world = pipeline.real_world(say=voice.say)
+        settings = load_settings(config, world.environment, flags)
+        planned = pipeline.plan(_request(settings, cases, answers), world)
+    if as_json:
+        _print_json(asdict(planned))
+    else:
+        _print_plan(planned)
+
+
+@app.command()
+def collect(
+    cases: Cases,
+    out: Annotated[Path, typer.Option("--out", help="The answers file to write.")],
+    endpoint: EndpointUrl = None,
+    set_values: SetValues = None,
+    concurrency: Annotated[int | None, typer.Option("--concurrency", help="Questions asked at once. [4]")] = None,
+    timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds one answer may take. [60]")] = None,
+    attempts: Annotated[int | None, typer.Option("--attempts", help="Tries of one question. [3]")] = None,
+    config: Config = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask the RAG system every question and keep answers, contexts and errors.
+
+    Example: rag-judge collect --cases eval/rag_cases.json --endpoint http://127.0.0.1:9000/ask --out answers.jsonl
+    """
+    flags = {"endpoint": endpoint, "endpoint_concurrency": concurrency, "endpoint_timeout_s": timeout_s}
+    flags |= {"endpoint_attempts": attempts} | _system(set_values)
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say, progress=voice.progress)
+        settings = load_settings(config, world.environment, flags)
+        collected = pipeline.collect(cases, out, settings, world)
+    n_all = collected.n_kept + collected.n_asked
+    if as_json:
+        _print_json({"out": str(out), "n_answers": n_all, **asdict(collected)})
+    else:
+        typer.echo(f"{out}: {n_all - collected.n_failed} of {n_all} questions answered, {collected.n_failed} failed")
+    raise typer.Exit(4 if collected.n_failed > settings.run.max_unanswered * n_all else 0)
+
+
+@app.command()
+def demo(
+    version: Annotated[str, typer.Option("--version", help="Version of the example's RAG service: v1.")] = "v1",
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Rules only, without the embedded model.")] = False,
+    every_case: Annotated[bool, typer.Option("--all", help="Judge every case, however long it takes.")] = False,
+    out: Out = None,
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the whole pipeline on the shipped example: no key, no network, about two minutes.
+
+    Example: rag-judge demo --no-judge
+    """
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say, progress=voice.progress)
+        settings = load_settings(None, world.environment, {"out": out, "lang": lang}, folder=None)
+        options = pipeline.DemoOptions(version, judged=not no_judge, every_case=every_case)
+        result = pipeline.demo(options, settings, world)
+    _print_run(result, as_json=as_json, exit_code=0)
+
+
+@app.command()
+def regrade(
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A finished run: its folder or id.")],
+    judge: JudgeName = None,
+    k: K = None,
+    match: Match = None,
+    name: Name = None,
+    out: Out = None,
+    lang: Lang = None,
+    as_json: Json = False,
+) -> None:
+    """Read a run's kept replies again with today's parser and rules, into a new run. No call is sent.
+
+    Example: rag-judge regrade runs/2026-01-31-baseline --k 10
+    """
+    flags = _flags(locals(), "judge k match name out lang")
+    with Voice(quiet=False) as voice:
+        regraded = pipeline.regrade(find_run(Path(out or "runs"), run_name), pipeline.real_world(say=voice.say), flags)
+    if not as_json:
+        typer.echo(f"{len(regraded.moved)} outcomes moved")
+        for case_id, before, after in regraded.moved:
+            typer.echo(f"  {printable(case_id)}: {before} -> {after}")
+    moved = [{"id": case_id, "before": before, "after": after} for case_id, before, after in regraded.moved]
+    _print_run(regraded.result, as_json=as_json, more={"moved": moved})
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to lay the files.")] = Path(),
+) -> None:
+    """Lay judge_prompts/, eval/, runs/, rag-judge.toml and a nightly workflow; nothing is overwritten.
+
+    Example: rag-judge init my-eval
+    """
+    written, kept = pipeline.init(folder)
+    typer.echo(f"{len(written)} files written, {len(kept)} were there and stay as they are")
+    for path in written:
+        typer.echo(f"  {path}")
+
+
+runs_app = typer.Typer(help="The archive of runs.", rich_markup_mode=None, invoke_without_command=True)
+app.add_typer(runs_app, name="runs")
+
+
+@runs_app.callback()
+def runs(
+    context: typer.Context,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """List the runs of the archive.
+
+    Example: rag-judge runs
+
+    Example: rag-judge runs show 2026-01-31-baseline
+    """
+    context.obj = {"out": Path(out or "runs"), "json": as_json}
+    if context.invoked_subcommand is None:
+        _list_runs(Path(out or "runs"), as_json=as_json)
+
+
+@runs_app.command("list")
+def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) -> None:
+    """List the runs of the archive, oldest first.
+
+    Example: rag-judge runs list
+    """
+    _list_runs(Path(out) if out else context.obj["out"], as_json=as_json or context.obj["json"])
+
+
+@runs_app.command("show")
+def runs_show(
+    context: typer.Context,
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run: its folder or id.")],
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Show one run: its lines, or with --json its manifest and summary.
+
+    Example: rag-judge runs show 2026-01-31-baseline
+    """
+    folder = find_run(Path(out) if out else context.obj["out"], run_name)
+    manifest = folder.read_json("manifest.json")
+    if as_json or context.obj["json"]:
+        summary = folder.read_json("summary.json") if folder.is_complete else None
+        _print_json({"manifest": manifest, "summary": summary})
+        return
+    typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
+    if folder.is_complete:
+        typer.echo((folder.path / "hit.txt").read_text(encoding="utf-8"), nl=False)
+    else:
+        typer.echo(f"not complete; go on with: rag-judge run --resume {folder.path}")
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code; never a traceback for what a user can mend."""
+    # A stop from outside ends a run as Ctrl-C does: calls in flight are dropped, what came back is kept.
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        app()
+    except RagJudgeError as error:
+        print("\n".join(f"rag-judge: {printable(line)}" for line in str(error).split("\n")), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except Exception as fault:  # noqa: BLE001 - the contract's exit code 70: any fault of ours ends with a message
+        sys.exit(_our_fault(fault))
+
+
+def _our_fault(fault: Exception) -> int:
+    """Keep the details of a fault of ours in a private file, say where, and answer the exit code."""
+    handle, path = tempfile.mkstemp(prefix="rag-judge-fault-", suffix=".txt")
+    with open(handle, "w", encoding="utf-8", errors="replace") as file:
+        traceback.print_exception(fault, file=file)
+    print(f"rag-judge: a fault of ours: {type(fault).__name__}; details in {path}; please report it", file=sys.stderr)
+    return FAULT_OF_OURS
+
+
+# --- arguments to settings, results to lines -----------------------------------------------------------------------
+
+
+def _flags(given: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """The flags of these names that were given, for `load_settings`."""
+    return {name: given[name] for name in names.split() if given[name] is not None}
+
+
+def _switches(no_early_stop: bool, no_reask: bool) -> dict[str, Any]:
+    return ({"early_stop": False} if no_early_stop else {}) | ({"reask": False} if no_reask else {})
+
+
+def _system(set_values: list[str] | None) -> dict[str, Any]:
+    """`--set key=value` pairs as factors of the system under test; a value that is JSON keeps its type."""
+    factors: dict[str, Any] = {}
+    for pair in set_values or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--set {pair!r}: expected key=value")
+        try:
+            factors[name.strip()] = json.loads(value)
+        except ValueError:
+            factors[name.strip()] = value
+    return {"system": factors} if factors else {}
+
+
+def _request(settings: Settings, cases: Path | None, answers: Path | None) -> pipeline.RunRequest:
+    if cases is None:
+        raise InputError("--cases is missing: give the eval set (or --resume RUN to go on with an interrupted run)")
+    return pipeline.RunRequest(settings, cases, answers, pipeline.Budget(sample=settings.judge.sample))
+
+
+def _list_runs(archive: Path, *, as_json: bool) -> None:
+    manifests = [folder.read_json("manifest.json") for folder in list_runs(archive)]
+    if as_json:
+        _print_json({"runs": manifests})
+        return
+    if not manifests:
+        typer.echo(f"no runs in {archive}")
+    for manifest in manifests:
+        n = manifest.get("eval_set", {}).get("n", "?")
+        judge = manifest.get("judge") or {}
+        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge.get('model') or 'none'}")
+
+
+def _print_run(
+    result: pipeline.RunResult, *, as_json: bool, exit_code: int | None = None, more: Mapping[str, Any] | None = None
+) -> None:
+    """Print how a run ended and end the command with its exit code."""
+    code = result.exit_code if exit_code is None else exit_code
+    if as_json:
+        _print_json({"run": str(result.folder.path), "exit_code": code, "summary": result.summary, **(more or {})})
+    else:
+        for line in result.lines:
+            typer.echo(line)
+        typer.echo(f"{result.folder.path / 'report.html'}")
+    raise typer.Exit(code)
+
+
+def _print_plan(planned: pipeline.PlannedSpend) -> None:
+    unknown = "not known before the answers are collected"
+    tokens = planned.prompt_tokens_at_most
+    usd = planned.usd_at_most
+    no_price = "not known: set usd_per_million_prompt_tokens and usd_per_million_completion_tokens under [judge]"
+    typer.echo(f"cases: {planned.n_cases}")
+    typer.echo(f"questions to ask the endpoint: {planned.n_questions_to_ask}")
+    typer.echo(f"cases to judge: {planned.n_to_judge}")
+    typer.echo(f"judge calls: {planned.calls_at_least} to {planned.calls_at_most}")
+    typer.echo(f"prompt tokens, estimated: {unknown if tokens is None else f'up to {tokens}'}")
+    typer.echo(f"completion tokens: up to {planned.completion_tokens_at_most}")
+    typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD'}")
+    for message in planned.first_messages:
+        typer.echo(f"--- first prompt, {message['role']}")
+        typer.echo(message["content"])
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=1))

@@ -1,0 +1,140 @@
+"""What a run was made of and with, as `manifest.json` holds it: inputs, versions, parameters, cost. No grades.
+
+No key stands in a manifest: addresses are written without user, password and query.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rag_judge import __version__
+from rag_judge.answers import AnswerSet
+from rag_judge.archive import FORMAT_VERSION, RunFolder
+from rag_judge.calls import JournalCost
+from rag_judge.cases import CaseSet
+from rag_judge.records import CaseRow, Prompt
+from rag_judge.settings import Settings
+
+Tree = dict[str, Any]
+
+
+def started(run: RunFolder, settings: Settings, now: datetime, parent: str | None = None) -> Tree:
+    """The manifest of a run that has just begun; its status is `incomplete`."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "run_id": run.run_id,
+        "name": settings.run.name,
+        "parent": parent,
+        "status": "incomplete",
+        "started_at": now.isoformat(timespec="seconds"),
+        "finished_at": None,
+        "k": settings.run.k,
+        "match": settings.run.match,
+        "seed": settings.run.seed,
+        "repeats": settings.judge.repeats,
+        "package_version": __version__,
+        "git_commit": git_commit(Path()),
+    }
+
+
+def finished(manifest: Mapping[str, Any], now: datetime, parts: Mapping[str, Any]) -> Tree:
+    """The manifest of a finished run: what was known at its start, and `parts`."""
+    return {**manifest, **parts, "status": "complete", "finished_at": now.isoformat(timespec="seconds")}
+
+
+def inputs(cases: CaseSet, answers: AnswerSet, sources: Mapping[str, str], system: Mapping[str, Any]) -> Tree:
+    """What was graded: the eval set, the answers, and what is known of the system that gave them.
+
+    A factor that the settings state wins over the answers' `meta`; several values in the answers stand as a list.
+    """
+    from_answers = {
+        name: values.copy().pop() if len(values) == 1 else sorted(values) for name, values in answers.factors.items()
+    }
+    return {
+        "eval_set": {"path": sources["cases"], "sha256": sources["cases_sha256"], "n": len(cases)},
+        "answers": {"source": sources["answers"], "sha256": answers.sha256},
+        "system": {**from_answers, **system},
+    }
+
+
+def prompt_entries(prompts: Mapping[str, Prompt]) -> list[Tree]:
+    """The prompts as the manifest names them, one a language."""
+    return [{"name": p.name, "mode": p.mode, "lang": p.lang, "version": p.version} for p in prompts.values()]
+
+
+def judge_entry(
+    base_url: str | None,
+    model: str,
+    asked: Mapping[str, Any],
+    cost: JournalCost,
+    *,
+    embedded: bool,
+    model_sha256: str | None,
+) -> Tree:
+    """Which judge, what was asked of it, and what it then really was sent (its server may refuse parameters)."""
+    sent = [json.loads(parameters) for parameters in sorted(cost.sent)]
+    return {
+        "base_url": base_url,
+        "model": model,
+        "models_reported": sorted(cost.models),
+        "parameters": {"asked": dict(asked), "sent": sent},
+        "fallbacks": fallbacks(sent),
+        "embedded": embedded,
+        "model_sha256": model_sha256,
+    }
+
+
+def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the server did not take as planned, read from what it was sent in the end."""
+    found = set()
+    for parameters in sent:
+        if "temperature" not in parameters:
+            found.add("temperature not sent: the server's default was used")
+        if "max_completion_tokens" in parameters:
+            found.add("max_completion_tokens in place of max_tokens")
+        form = parameters.get("response_format", {}).get("type", "none")
+        if form != "json_schema":
+            found.add(f"response_format {form} in place of json_schema")
+        if parameters.get("system_role") is False:
+            found.add("instructions in the user message: no system role")
+    return sorted(found)
+
+
+def cost_entry(cost: JournalCost, rows: Sequence[CaseRow], prices: tuple[float | None, float | None]) -> Tree:
+    """What the run cost. `usd` is null without prices; tokens that a server did not count are named, not guessed."""
+    usd = None
+    if None not in prices:
+        usd = (cost.prompt_tokens * (prices[0] or 0) + cost.completion_tokens * (prices[1] or 0)) / 1_000_000
+    return {
+        "calls": cost.calls,
+        "cached": 0,
+        "resent": cost.resent,
+        "reasked": cost.reasked,
+        "not_needed": sum((row.n_planned or 0) - (row.n_asked or 0) for row in rows),
+        "prompt_tokens": cost.prompt_tokens,
+        "completion_tokens": cost.completion_tokens,
+        "calls_without_usage": cost.without_usage,
+        "usd": usd,
+    }
+
+
+def saved_settings(settings: Settings) -> Tree:
+    """The settings as `request.json` keeps them for a resume; header values name variables and hold no secret."""
+    return asdict(settings)
+
+
+def git_commit(folder: Path) -> str | None:
+    """The commit checked out in a folder, or None outside a checkout or without git."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() if found.returncode == 0 else None

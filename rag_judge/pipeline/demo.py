@@ -1,0 +1,51 @@
+"""The whole pipeline on the shipped example: no key, no network beyond this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rag_judge.demo.rag_service import running_service
+from rag_judge.pipeline.run import RunRequest, run
+from rag_judge.pipeline.steps import EMBEDDED, Budget, RunResult, World
+from rag_judge.prompts import shipped_folder
+from rag_judge.settings import Settings
+
+SECONDS, AT_LEAST = 120.0, 12
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """Which version of the example's RAG service is graded, and how much of it the embedded judge sees."""
+
+    version: str = "v1"
+    judged: bool = True
+    every_case: bool = False
+
+
+def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
+    """Grade the example's RAG service by rules, and as many of its answers as fit in two minutes by the embedded judge.
+
+    At least twelve cases are judged, however slow the machine; `every_case` judges all of them.
+    """
+    folder = shipped_folder("eval")
+    with running_service(options.version, folder / "kb") as base_url:
+        settings = replace(
+            settings,
+            run=replace(settings.run, name=f"demo-{options.version}"),
+            endpoint=replace(settings.endpoint, url=f"{base_url}/ask", request=None, response={}, headers={}),
+            judge=replace(
+                settings.judge,
+                prompt="passfail" if options.judged else "none",
+                model=EMBEDDED,
+                base_url=None,
+                sample=None,
+            ),
+        )
+        budget = Budget() if options.every_case else Budget(seconds=SECONDS, at_least=AT_LEAST)
+        return run(RunRequest(settings, example_cases(folder), budget=budget), world)
+
+
+def example_cases(folder: Path) -> Path:
+    """The cases of the shipped example."""
+    return folder / "rag_cases.json"

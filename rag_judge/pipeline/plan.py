@@ -1,0 +1,93 @@
+"""What a run would spend, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from rag_judge.answers import AnswerSet
+from rag_judge.cases import CaseSet
+from rag_judge.pipeline.run import RunRequest, answers_or_endpoint
+from rag_judge.pipeline.steps import EMBEDDED, World, grading_plan, gradings, loaded_prompts
+from rag_judge.prompts import estimated_tokens, messages_for
+from rag_judge.records import Prompt
+from rag_judge.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSpend:
+    """What a run would send. Tokens are estimates from the texts' lengths; None where answers are yet to be asked."""
+
+    n_cases: int
+    n_questions_to_ask: int
+    n_to_judge: int
+    calls_at_least: int
+    calls_at_most: int
+    prompt_tokens_at_most: int | None
+    completion_tokens_at_most: int
+    usd_at_most: float | None
+    first_messages: Sequence[Mapping[str, str]]
+
+
+def plan(request: RunRequest, world: World) -> PlannedSpend:
+    """What `run` would spend with the same arguments; nothing is sent and nothing is written.
+
+    With an endpoint the answers are not known yet: every case is counted as one to judge, and there is no prompt.
+    """
+    settings, judge = request.settings, request.settings.judge
+    with closing(CaseSet(request.cases)) as cases:
+        prompts = loaded_prompts(judge)
+        given, _ = answers_or_endpoint(request, cases, world)
+        rendered = _Rendered(len(cases) if prompts else 0, None, ())
+        if given is not None:
+            with closing(given):
+                rendered = _rendered(cases, given, prompts, settings)
+        n_cases = len(cases)
+    n, tokens = rendered.n_to_judge, rendered.tokens
+    if request.budget.sample is not None and request.budget.sample < n:
+        tokens = None if tokens is None else round(tokens * request.budget.sample / n)
+        n = request.budget.sample
+    calls = n * judge.repeats
+    longest = judge.max_tokens or max((prompt.max_tokens for prompt in prompts.values()), default=0)
+    prompt_tokens = None if tokens is None else tokens * judge.repeats
+    return PlannedSpend(
+        n_cases=n_cases,
+        n_questions_to_ask=n_cases if given is None else 0,
+        n_to_judge=n,
+        calls_at_least=n * (min(2, judge.repeats) if judge.early_stop else judge.repeats),
+        calls_at_most=calls,
+        prompt_tokens_at_most=prompt_tokens,
+        completion_tokens_at_most=calls * longest,
+        usd_at_most=_usd(prompt_tokens, calls * longest, judge.prices),
+        first_messages=rendered.first_messages,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    n_to_judge: int
+    tokens: int | None  # of one repeat of every case
+    first_messages: Sequence[Mapping[str, str]]
+
+
+def _rendered(cases: CaseSet, answers: AnswerSet, prompts: Mapping[str, Prompt], settings: Settings) -> _Rendered:
+    """Every prompt rendered once: how many, how long together, and the first."""
+    if not prompts:
+        return _Rendered(0, 0, ())
+    plan_of_run = grading_plan(prompts, settings, "planned", embedded=settings.judge.model == EMBEDDED)
+    n_to_judge, tokens = 0, 0
+    first: Sequence[Mapping[str, str]] = ()
+    for one in gradings(cases, answers, plan_of_run, settings.judge.prompt_lang, cases.offsets):
+        messages = messages_for(one.prompt, one.case, one.answer, settings.run.seed)
+        first = first or messages
+        n_to_judge += 1
+        tokens += sum(estimated_tokens(message["content"]) for message in messages)
+    return _Rendered(n_to_judge, tokens, first)
+
+
+def _usd(prompt_tokens: int | None, completion_tokens: int, prices: tuple[float | None, float | None]) -> float | None:
+    price_in, price_out = prices
+    if prompt_tokens is None or price_in is None or price_out is None:
+        return None
+    return (prompt_tokens * price_in + completion_tokens * price_out) / 1_000_000

@@ -1,0 +1,254 @@
+"""The main job: cases and answers (or an endpoint) in, a finished run out; interrupted, it goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rag_judge import manifest as manifests
+from rag_judge.answers import AnswerSet
+from rag_judge.archive import RunFolder, copy_into, read_run
+from rag_judge.calls import JournalCost, RecordedReplies
+from rag_judge.cases import CaseSet
+from rag_judge.endpoint import Endpoint, open_endpoint, public_endpoint
+from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.judge import public_url
+from rag_judge.pipeline.steps import (
+    Budget,
+    Graded,
+    JudgeAccess,
+    RunResult,
+    World,
+    ask_judge,
+    begin,
+    collect_into,
+    exit_code,
+    grade,
+    grading_plan,
+    judge_access,
+    lay_cases,
+    lay_prompts,
+    loaded_prompts,
+    write_report,
+)
+from rag_judge.prompts import prompt_folder
+from rag_judge.records import Prompt
+from rag_judge.settings import Settings, resumed_settings
+from rag_judge.table import Measures
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What one run is to grade. Without answers or an endpoint, the cases file itself must hold the answers."""
+
+    settings: Settings
+    cases: Path
+    answers: Path | None = None
+    budget: Budget = field(default_factory=Budget)
+    retry_unscored: bool = False
+
+
+def real_world(**front_end: Any) -> World:
+    """The world of a real process: its environment, the system clock, and the front end's ways of speaking."""
+    return World(dict(os.environ), lambda: datetime.now(UTC).astimezone(), time.monotonic, **front_end)
+
+
+def run(request: RunRequest, world: World, resume: RunFolder | None = None) -> RunResult:
+    """Grade a RAG system on an eval set and write a run; `resume` goes on with one that was interrupted.
+
+    Raises InputError before anything is spent, CannotGoOn when the judge or the endpoint is lost (what was finished
+    is kept), KeyboardInterrupt on Ctrl-C.
+    """
+    import asyncio
+
+    return asyncio.run(run_async(request, world, resume))
+
+
+async def run_async(request: RunRequest, world: World, resume: RunFolder | None = None) -> RunResult:
+    """As `run`, awaited inside a running event loop."""
+    import asyncio
+
+    if resume is not None and resume.is_complete:
+        return ended_run(resume, request.settings)
+    settings = request.settings
+    with ExitStack() as opened:
+        from_snapshot = resume is not None and resume.snapshot.exists()
+        cases = opened.enter_context(closing(CaseSet(resume.snapshot if resume and from_snapshot else request.cases)))
+        prompts = loaded_prompts(settings.judge)
+        access = judge_access(settings.judge, world.environment) if prompts else None
+        given, endpoint = answers_or_endpoint(request, cases, world)
+        if given is not None:
+            opened.callback(given.close)
+            check_answers(given, judged=bool(prompts))
+        for warning in [*cases.warnings, *(given.warnings if given else [])]:
+            world.say(f"warning: {warning}")
+        folder = resume or begin(settings, _saved_request(request, cases), world)
+        try:
+            return await _finish(folder, request, cases, given, endpoint, prompts, access, world)
+        except (CannotGoOn, asyncio.CancelledError) as stopped:
+            hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
+            if isinstance(stopped, CannotGoOn):
+                raise CannotGoOn(f"{stopped}\n{hint}") from stopped
+            world.say(hint)
+            raise
+
+
+async def _finish(
+    folder: RunFolder,
+    request: RunRequest,
+    cases: CaseSet,
+    given: AnswerSet | None,
+    endpoint: Endpoint | None,
+    prompts: Mapping[str, Prompt],
+    access: JudgeAccess | None,
+    world: World,
+) -> RunResult:
+    """All steps after the run folder exists; each goes on from what an earlier process left."""
+    settings = request.settings
+    lay_cases(folder, cases)
+    lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)) if prompts else None)
+    if endpoint is not None:
+        await collect_into(folder, cases, endpoint, world)
+    elif given is not None and not folder.answers.exists():
+        copy_into(folder, folder.answers.name, given.copy_to)
+    with closing(AnswerSet(folder.answers, cases.offsets)) as answers:
+        drawn: frozenset[str] | None = None
+        judge_part: dict[str, Any] = {}
+        if access is not None:
+            drawn, judge_part = await ask_judge(
+                folder,
+                cases,
+                answers,
+                prompts,
+                settings,
+                access,
+                request.budget,
+                world,
+                retry_unscored=request.retry_unscored,
+            )
+        measures = Measures(
+            settings.run.k, settings.run.match, prompts, settings.judge.prompt_lang, settings.judge.repeats
+        )
+        with closing(RecordedReplies(folder.journal)) as replies:
+            graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=_is_embedded(access))
+            parts = manifests.inputs(cases, answers, folder.read_json("request.json"), settings.system)
+            parts |= {"prompts": manifests.prompt_entries(prompts), "judge": None}
+            if access is not None:
+                parts["judge"] = _judge_entry(settings, access, prompts, replies.cost, judge_part)
+            parts["cost"] = manifests.cost_entry(replies.cost, graded.rows, settings.judge.prices)
+        return complete(folder, parts, graded, cases, answers, settings, world)
+
+
+def complete(
+    folder: RunFolder,
+    parts: Mapping[str, Any],
+    graded: Graded,
+    cases: CaseSet,
+    answers: AnswerSet,
+    settings: Settings,
+    world: World,
+) -> RunResult:
+    """Write the report and, last, the manifest that says `complete`."""
+    manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
+    write_report(folder, manifest, graded, cases, answers, settings.run.lang)
+    folder.write_json("manifest.json", manifest)
+    return RunResult(folder, graded.summary, graded.lines, exit_code(graded.summary, settings))
+
+
+def ended_run(folder: RunFolder, settings: Settings) -> RunResult:
+    """How a complete run answered when it ended; nothing is sent or written."""
+    summary = read_run(folder.path).summary
+    lines = (folder.path / "hit.txt").read_text(encoding="utf-8").splitlines()
+    return RunResult(folder, summary, lines, exit_code(summary, settings))
+
+
+def resumed_request(folder: RunFolder, flags: Mapping[str, Any], given: Mapping[str, Path | None]) -> RunRequest:
+    """The request of an interrupted run, with today's patience (concurrency, time limits, tries).
+
+    Raises InputError when a flag or file is given that differs from what the run was started with.
+    """
+    saved = folder.read_json("request.json")
+    settings = resumed_settings(saved["settings"], flags, str(folder.path))
+    for name, path in given.items():
+        if path is not None and saved[f"{name}_path"] != str(path):
+            raise InputError(f"{folder.path} was started with --{name} {saved[f'{name}_path']}, not {path}")
+    answers = saved["answers_path"]
+    return RunRequest(
+        settings, Path(saved["cases_path"]), Path(answers) if answers else None, Budget(**saved["budget"])
+    )
+
+
+def retrying(request: RunRequest, folder: RunFolder | None) -> RunRequest:
+    """The request, asking unreadable replies again. Raises InputError where there is no unfinished run to go on with."""
+    if folder is None:
+        raise InputError("--retry-unscored goes with --resume RUN")
+    if folder.is_complete:
+        raise InputError(f"{folder.path} is complete, and a finished run is never rewritten; start a new run")
+    return replace(request, retry_unscored=True)
+
+
+def _saved_request(request: RunRequest, cases: CaseSet) -> dict[str, Any]:
+    """What `request.json` keeps so that a killed run can go on."""
+    source = request.answers or (None if request.settings.endpoint.url else request.cases)
+    budget = request.budget
+    return {
+        "cases_path": str(request.cases),
+        "answers_path": str(request.answers) if request.answers else None,
+        "cases": str(request.cases),
+        "cases_sha256": cases.sha256,
+        "answers": str(source) if source else public_endpoint(request.settings.endpoint.url or ""),
+        "budget": {"sample": budget.sample, "seconds": budget.seconds, "at_least": budget.at_least},
+    }
+
+
+def answers_or_endpoint(request: RunRequest, cases: CaseSet, world: World) -> tuple[AnswerSet | None, Endpoint | None]:
+    """Where the answers come from: a file, the endpoint, or the cases file itself. InputError when nothing says."""
+    settings = request.settings
+    if request.answers is not None:
+        return AnswerSet(request.answers, cases.offsets), None
+    if settings.endpoint.url is not None:
+        endpoint = open_endpoint(settings.endpoint, world.environment, settings.system)
+        endpoint.key(next(iter(cases)))  # a template that cannot be filled is found before the first question
+        return None, endpoint
+    if cases.has_answers:
+        return AnswerSet(request.cases, cases.offsets), None
+    raise InputError(
+        f"no answers: give --answers FILE or --endpoint URL, or put answer and contexts into the rows of {request.cases}"
+    )
+
+
+def check_answers(answers: AnswerSet, *, judged: bool) -> None:
+    """Raise InputError when a judge is asked of answers none of which has a text."""
+    if judged and not answers.has_texts:
+        raise InputError(f"{answers.path}: no row has an answer, so no judge can be asked; use --judge none")
+
+
+def _is_embedded(access: JudgeAccess | None) -> bool:
+    return access is not None and access.embedded
+
+
+def _judge_entry(
+    settings: Settings,
+    access: JudgeAccess,
+    prompts: Mapping[str, Prompt],
+    cost: JournalCost,
+    part: Mapping[str, Any],
+) -> dict[str, Any]:
+    plan = grading_plan(prompts, settings, "", embedded=access.embedded)
+    first = next(iter(prompts.values()))
+    asked = {
+        "temperature": 0,
+        "max_tokens": plan.max_tokens or first.max_tokens,
+        "response_format": "json_schema",
+        **settings.judge.body,
+    }
+    base_url = None if access.base_url is None else public_url(access.base_url)
+    return manifests.judge_entry(
+        base_url, settings.judge.model or "", asked, cost, embedded=access.embedded, model_sha256=part["model_sha256"]
+    )

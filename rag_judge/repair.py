@@ -1,0 +1,320 @@
+"""Finds the JSON objects in a model's text and reads them with the repairs that cannot change their meaning.
+
+Here: the whole text as strict JSON; else what stands outside reasoning, read by one lenient grammar that contains
+strict JSON. Permitted: text and fences around an object, trailing commas, comments, Python quoting and
+True/False/None, curly and full-width structural marks, raw line breaks in strings, zero-width characters, unquoted
+keys. Never: closing, completing or guessing; no character inside a string is changed.
+Not here: what a field means, and whether an object is a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+ZERO_WIDTH = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # a range for a regular expression's class
+_MAX_DEPTH = 50
+_STEPS_PER_CHARACTER = 16  # an honest reply is walked about once; only a text made to be tangled needs more
+
+_DOUBLE, _SINGLE = "“”„‟", "‘’‚‛"
+_CLOSERS = (
+    {'"': '"', "'": "'", "＂": "＂", "＇": "＇"} | dict.fromkeys(_DOUBLE, _DOUBLE) | dict.fromkeys(_SINGLE, _SINGLE)
+)
+_STRINGS = {
+    opener: re.compile(rf"{opener}((?:[^{closers}\\]+|\\.)*+)[{closers}]", re.DOTALL)
+    for opener, closers in _CLOSERS.items()
+}
+_ESCAPED_OR_QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
+_BLANK = re.compile(rf"[\s{ZERO_WIDTH}]*")
+_LINE_COMMENT = re.compile(r"(?://|#)[^\n\r\u2028\u2029]*")
+_BARE_KEY = re.compile(r"[^\W\d][\w \-]{0,63}")
+_BARE_VALUE = re.compile(r"[^\s,，:：{}｛｝\[\]［］/#\"'“”„‟‘’‚‛＂＇]+")
+_ZERO_WIDTHS = re.compile(f"[{ZERO_WIDTH}]+")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+
+_REASONING = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad"
+_MARK = re.compile(
+    rf"[<◁]\s?(?P<slash>/?)\s?(?:\w{{1,20}}:)?(?P<name>(?i:{_REASONING}))(?:\s[^<>]{{0,200}})?(?P<empty>/?)[>▷]"
+    r"|\[(?P<bracket_slash>/?)THINK\]"
+    r"|<\|channel\|>(?P<channel>analysis|final)"
+    rf"|(?P<object>(?:[\[［]\s*+)?[{{｛](?=[\s{ZERO_WIDTH}]*+(?:[\"'“”„‟‘’‚‛＂＇}}｝/#]|[^\W\d])))"
+)
+_SHAPE = re.compile(r'"(?:[^"\\]+|\\.)*+"|“[^”]*+”|(?P<lost>["“])|(?P<open>[{｛\[［])|(?P<close>[}｝\]］])', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A JSON number, or NaN or an Infinity, as it was written: nothing is rounded and nothing overflows."""
+
+    text: str
+
+
+class Members(list[tuple[str, Any]]):
+    """The members of one object in their order, repeated keys included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object or array met in a text. Of a broken one, `value` holds the members that were whole before the break."""
+
+    value: Any
+    text: str
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text holds outside its reasoning."""
+
+    found: tuple[Found, ...]
+    prose: str  # the text without its reasoning; empty where the whole text is one JSON object or array
+    open_reasoning: bool = False  # reasoning begins and never ends
+    tangled: bool = False  # given up: reading on would take more than linear time
+    steps: int = 0  # characters walked by the lenient grammar
+
+
+def read_objects(text: str) -> Reading:
+    """The objects and arrays in a text: the whole of it if that is strict JSON, else every one outside reasoning.
+
+    A text that is one JSON string is read as what the string holds. After a broken object whose end cannot be
+    known (it is cut, or a quote inside a string is not escaped) nothing more is read: what follows may be part of it.
+    """
+    for _ in range(2):
+        whole, value = _strict(text)
+        if not whole or not isinstance(value, str):
+            break
+        text = value
+    if whole and isinstance(value, list):
+        return Reading((Found(value, text, True),), "")
+    return _Scan(text).reading()
+
+
+def _strict(text: str) -> tuple[bool, Any]:
+    try:
+        return True, json.loads(
+            text, object_pairs_hook=Members, parse_int=Number, parse_float=Number, parse_constant=Number
+        )
+    except (ValueError, RecursionError):
+        return False, None
+
+
+class _BrokenError(ValueError):
+    """The object being read does not go on as the grammar allows."""
+
+
+class _TangledError(Exception):
+    """The walk has used up its steps."""
+
+
+class _Scan:
+    """One walk over a text from left to right, looking for reasoning and objects."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.reader = _Reader(text)
+        self.found: list[Found] = []
+        self.prose: list[str] = []
+        self.prose_from = 0
+
+    def reading(self) -> Reading:
+        pos = 0
+        open_reasoning = tangled = False
+        try:
+            while mark := _MARK.search(self.text, pos):
+                after = self._object(mark) if mark["object"] else self._tag(mark)
+                if after is None:
+                    open_reasoning = not mark["object"]
+                    break
+                pos = after
+        except _TangledError:
+            tangled = True
+        if not open_reasoning:
+            self.prose.append(self.text[self.prose_from :])
+        return Reading(tuple(self.found), "".join(self.prose), open_reasoning, tangled, self.reader.steps)
+
+    def _tag(self, mark: re.Match[str]) -> int | None:
+        """Where reading goes on after a tag; None where the reasoning it opens never ends."""
+        if mark["empty"]:
+            return mark.end()
+        closing = _closes(mark)
+        if closing:  # whatever stands before was reasoning too: some chat templates send the opening tag themselves
+            self.found.clear()
+            self.prose.clear()
+        else:
+            self.prose.append(self.text[self.prose_from : mark.start()])
+            tags = _MARK.finditer(self.text, mark.end())
+            end = next((tag for tag in tags if _closes(tag) and _kind(tag) == _kind(mark)), None)
+            if end is None:
+                return None
+            mark = end
+        self.prose_from = mark.end()
+        return mark.end()
+
+    def _object(self, mark: re.Match[str]) -> int | None:
+        """Where reading goes on after a brace; None where nobody can say."""
+        start = mark.start()
+        try:
+            value = self.reader.read(start)
+        except _BrokenError:
+            return self._after_break(start)
+        self.found.append(Found(value, self.text[start : self.reader.pos], True))
+        return self.reader.pos
+
+    def _after_break(self, start: int) -> int | None:
+        if not self.reader.committed:
+            return start + 1  # a brace of the prose
+        end = self.reader.end_of_broken()
+        self.found.append(Found(self.reader.open[0], self.text[start:end], False))
+        if end is not None:
+            return end
+        tag = next((mark for mark in _MARK.finditer(self.text, start + 1) if not mark["object"]), None)
+        return tag.start() if tag and _closes(tag) else None
+
+
+def _closes(mark: re.Match[str]) -> bool:
+    return bool(mark["slash"] or mark["bracket_slash"] or mark["channel"] == "final")
+
+
+def _kind(mark: re.Match[str]) -> str:
+    return "channel" if mark["channel"] else (mark["name"] or "think").lower()
+
+
+class _Reader:
+    """The lenient grammar. It stops at the first thing it may not repair and says how far it came."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = self.steps = 0
+        self.max_steps = _STEPS_PER_CHARACTER * len(text) + 1000
+        self.open: list[Any] = []  # the containers not closed yet, outermost first
+        self.committed = False  # this is an object, if perhaps a broken one; else a brace in prose
+        self.after_string = False  # the last thing read was a quoted string
+
+    def read(self, start: int) -> Any:
+        """The object or array that begins at `start`; its end is `pos`."""
+        self.pos, self.open, self.committed, self.after_string = start, [], False, False
+        return self._value()
+
+    def end_of_broken(self) -> int | None:
+        """Where the object that broke ends; None where it is cut, or where a string may have ended too early."""
+        if self.after_string:
+            return None
+        depth = len(self.open)
+        for mark in _SHAPE.finditer(self.text, self.pos):
+            self._advance(mark.end())
+            if mark["lost"]:
+                return None
+            depth += bool(mark["open"]) - bool(mark["close"])
+            if depth == 0:
+                return mark.end()
+        return None
+
+    def _advance(self, end: int) -> None:
+        self.steps += end - self.pos + 1
+        self.pos = end
+        if self.steps > self.max_steps:
+            raise _TangledError
+
+    def _skip(self) -> None:
+        """Passes white space, zero-width characters and comments."""
+        while True:
+            blank = _BLANK.match(self.text, self.pos)
+            self._advance(blank.end() if blank else self.pos)
+            comment = _LINE_COMMENT.match(self.text, self.pos)
+            if comment:
+                # A sharp right after a brace is as likely prose, {#each}, as a comment.
+                self.committed = self.committed or comment[0].startswith("//")
+                self._advance(comment.end())
+            elif self.text.startswith("/*", self.pos):
+                self.committed = True
+                end = self.text.find("*/", self.pos + 2)
+                self._advance(end + 2 if end >= 0 else len(self.text))
+                if end < 0:
+                    raise _BrokenError("a comment never ends")
+            else:
+                return
+
+    def _take(self, marks: str) -> bool:
+        if self.pos < len(self.text) and self.text[self.pos] in marks:
+            self._advance(self.pos + 1)
+            return True
+        return False
+
+    def _value(self) -> Any:
+        self._skip()
+        character = self.text[self.pos : self.pos + 1]
+        if character in _CLOSERS:
+            self.committed = True
+            return self._string()
+        if self.open and character and character in "{｛[［":
+            self.committed = self.committed or isinstance(self.open[-1], Members)
+        if self._take("{｛"):
+            return self._container(Members(), "}｝")
+        if self._take("[［"):
+            return self._container([], "]］")
+        return self._bare()
+
+    def _container(self, container: Any, closers: str) -> Any:
+        self.open.append(container)
+        if len(self.open) > _MAX_DEPTH:
+            raise _BrokenError("nested too deep")
+        self._skip()
+        while not self._take(closers):
+            entry = self._member() if isinstance(container, Members) else self._value()
+            self._skip()
+            if not self._take(",，") and self.text[self.pos : self.pos + 1] not in tuple(closers):
+                raise _BrokenError("neither a comma nor the end")
+            container.append(entry)  # only now: a value that is not followed by either may be a part of one
+            self.committed = True
+            self._skip()
+        self.open.pop()
+        self.after_string = False
+        return container
+
+    def _member(self) -> tuple[str, Any]:
+        quoted = self.text[self.pos : self.pos + 1] in _CLOSERS
+        key = self._string() if quoted else self._bare_key()
+        self._skip()
+        if not self._take(":："):
+            raise _BrokenError("a key without a colon")
+        self.committed = self.committed or quoted
+        return key, self._value()
+
+    def _string(self) -> str:
+        string = _STRINGS[self.text[self.pos]].match(self.text, self.pos)
+        self._advance(string.end() if string else len(self.text))
+        self.after_string = True
+        if string is None:
+            raise _BrokenError("a string never ends")
+        try:
+            return str(json.loads('"' + _ESCAPED_OR_QUOTE.sub(_as_json, string[1]) + '"', strict=False))
+        except ValueError as error:
+            raise _BrokenError("a string with an unknown escape") from error
+
+    def _bare_key(self) -> str:
+        key = _BARE_KEY.match(self.text, self.pos)
+        if key is None:
+            raise _BrokenError("no key")
+        self._advance(key.end())
+        self.after_string = False
+        return key[0].strip()
+
+    def _bare(self) -> Any:
+        written = _BARE_VALUE.match(self.text, self.pos)
+        word = _ZERO_WIDTHS.sub("", written[0]) if written else ""
+        if written is None or not (word in _WORDS or _NUMBER.fullmatch(word)):
+            self.after_string = False
+            raise _BrokenError("no value")
+        self._advance(written.end())
+        self.after_string = False
+        return _WORDS[word] if word in _WORDS else Number(word)
+
+
+def _as_json(escaped: re.Match[str]) -> str:
+    """The same character as a JSON string writes it: bare double quotes escaped, other escaped quotes bare."""
+    if escaped[1] is None:
+        return '\\"'
+    return escaped[1] if escaped[1] in _CLOSERS and escaped[1] != '"' else escaped[0]

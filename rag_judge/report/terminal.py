@@ -1,0 +1,136 @@
+"""The lines that a run prints and keeps in `hit.txt`, in English and Chinese.
+
+Texts of cases are shown with control characters taken out: they are data, and a terminal obeys some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rag_judge.records import Answer, Case, CaseRow
+
+N_FAILURES_SHOWN = 12
+
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "end_to_end": "End-to-end correct",
+        "retrieval": "Retrieval",
+        "faithful": "Key points supported by contexts",
+        "refusal": "Refusals right",
+        "refusal_detail": " (should refuse: {should_and_did} did, {should_but_answered} answered; "
+        "should answer: {should_not_but_did} refused)",
+        "then_answered": "Refused, then answered anyway",
+        "leaks": "Leaks",
+        "judge_pass": "Judge pass rate (not corrected)",
+        "fabrication": "Fabrication rate",
+        "undecided": "undecided",
+        "unscored": "unscored",
+        "no_answer": "No answer",
+        "not_applicable": "n/a ({reason})",
+        "failures": "{n} failed cases (details in {path})",
+        "failure": "[{type}] {id} expected=[{expected}] got=[{got}] expect_refusal={refusal} layer={layer}",
+        "embedded": "WARNING: this run was judged by the embedded demo model, which judges no better than chance. "
+        "Its judge numbers show that the pipeline runs, nothing else.",
+    },
+    "zh": {
+        "end_to_end": "端到端正确率",
+        "retrieval": "检索",
+        "faithful": "生成忠实度",
+        "refusal": "拒答正确率",
+        "refusal_detail": "(应拒答:{should_and_did} 条已拒,{should_but_answered} 条作答;应作答:{should_not_but_did} 条误拒)",
+        "then_answered": "先拒后答",
+        "leaks": "越权泄漏",
+        "judge_pass": "评审通过率(未校正)",
+        "fabrication": "编造率",
+        "undecided": "未定",
+        "unscored": "未评出",
+        "no_answer": "无回答",
+        "not_applicable": "不适用({reason})",
+        "failures": "失败样本 {n} 条(明细见 {path})",
+        "failure": "[{type}] {id} 期望文档=[{expected}] 实际=[{got}] 拒答预期={refusal} 层={layer}",
+        "embedded": "警告:本次运行由内置演示模型评审,其判断不优于随机。评审数字只说明流程可运行,别无他用。",
+    },
+}
+
+
+def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = False) -> list[str]:
+    """The lines people know, one a number; a number that does not exist says why."""
+    words = WORDS[lang]
+    retrieval, rules, judge = summary["retrieval"], summary["rules"], summary["judge"]
+    k = retrieval["k"]
+    lines = [words["embedded"]] if embedded else []
+    lines.append(f"{words['end_to_end']}: {_fraction(summary['end_to_end'], 'correct', words, percent=True)}")
+    lines.append(f"Hit@{k} = {_hit(retrieval, words)}")
+    for column, name in (("recall", f"Recall@{k}"), ("mrr", "MRR")):
+        lines.append(f"{words['retrieval']} {name}: {_mean(retrieval, column, words)}")
+    lines.append(f"{words['faithful']}: {_fraction(rules, 'faithful', words)}")
+    detail = words["refusal_detail"].format_map(summary["abstention"]) if rules["refusal"] else ""
+    lines.append(f"{words['refusal']}: {_fraction(rules, 'refusal', words)}{detail}")
+    if n := summary["abstention"]["refused_then_answered"]:
+        lines.append(f"{words['then_answered']}: {n}")
+    lines.append(f"{words['leaks']}: {len(rules['leaks'])}/{rules['n_leak_checked']}{_ids(rules['leaks'])}")
+    if judge["mode"] != "none":
+        left = [f"{words['undecided']} {judge['undecided']}", f"{words['unscored']} {sum(judge['unscored'].values())}"]
+        lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
+        lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
+    if summary["n_errors"]:
+        lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_cases']}")
+    return lines
+
+
+def failure_lines(
+    failures: Iterable[tuple[CaseRow, Case, Answer]], n_failures: int, path: str, lang: str
+) -> Iterator[str]:
+    """The heading and the first failed cases; `failures` may hold more than are shown."""
+    words = WORDS[lang]
+    yield words["failures"].format(n=n_failures, path=path)
+    for (row, case, answer), _ in zip(failures, range(N_FAILURES_SHOWN), strict=False):
+        got = ", ".join(context.id or "?" for context in answer.contexts or ())
+        yield words["failure"].format(
+            type=printable(row.type or "-"),
+            id=printable(row.id),
+            expected=printable(", ".join(case.relevant_docs)),
+            got=printable(got),
+            refusal=_flag(row.expect_refusal),
+            layer=row.layer,
+        )
+
+
+def printable(text: str) -> str:
+    """The text on one line without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _flag(value: bool | None) -> str:
+    return "-" if value is None else str(value).lower()
+
+
+def _ids(ids: list[str]) -> str:
+    return "" if not ids else " (" + ", ".join(printable(name) for name in ids[:N_FAILURES_SHOWN]) + ")"
+
+
+def _missing(tree: Mapping[str, Any], name: str, words: Mapping[str, str]) -> str:
+    return words["not_applicable"].format(reason=tree.get(f"{name}_reason", ""))
+
+
+def _fraction(tree: Mapping[str, Any], name: str, words: Mapping[str, str], *, percent: bool = False) -> str:
+    estimate = tree[name]
+    if estimate is None:
+        return _missing(tree, name, words)
+    n_true = round(estimate["value"] * estimate["n"])
+    if estimate["method"] != "wilson":  # a scaled rate is no fraction of its n
+        return f"{estimate['value']:.0%}"
+    return f"{n_true}/{estimate['n']}" + (f" = {estimate['value']:.0%}" if percent else "")
+
+
+def _hit(retrieval: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    estimate = retrieval["hit"]
+    if estimate is None:
+        return _missing(retrieval, "hit", words)
+    return f"{round(estimate['value'] * estimate['n'])}/{estimate['n']} = {estimate['value']:.2f}"
+
+
+def _mean(retrieval: Mapping[str, Any], name: str, words: Mapping[str, str]) -> str:
+    estimate = retrieval[name]
+    return _missing(retrieval, name, words) if estimate is None else f"{estimate['value']:.2f}"

@@ -1,0 +1,139 @@
+"""Cases, answers and kept replies → one `CaseRow` a case, in snapshot order. No mean over cases, no file written.
+
+This is the one place where retrieval, rules, decision and outcome of a case meet; each is computed in its own module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_judge.answers import AnswerSet
+from rag_judge.calls import RecordedReplies
+from rag_judge.cases import CaseSet, question_hash
+from rag_judge.grading import decision_of
+from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
+from rag_judge.prompts import language_of
+from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, RetrievalScores, RuleChecks
+from rag_judge.retrieval import MatchLevel, score_ranking
+from rag_judge.rules import check
+
+NAMED_FIELDS = ("grounded", "complete", "should_abstain")
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """How a run is measured; `prompts` is empty when no judge was asked."""
+
+    k: int
+    match: MatchLevel
+    prompts: Mapping[str, Prompt]
+    prompt_lang: str
+    n_repeats: int
+
+    @property
+    def judged(self) -> bool:
+        """True when a judge was asked of the run."""
+        return bool(self.prompts)
+
+
+def case_rows(
+    cases: CaseSet,
+    answers: AnswerSet,
+    measures: Measures,
+    replies: RecordedReplies | None = None,
+    drawn: frozenset[str] | None = None,
+) -> Iterator[CaseRow]:
+    """Yield the row of each case. `drawn`: the cases that the judge was to see; None for all that were answered."""
+    for case in cases:
+        answer = answers.get(case.id)
+        if gave_no_answer(answer, judged=measures.judged):
+            yield _unanswered(case, answer)
+            continue
+        scores = ranking_scores(case, answer, measures)
+        rules = check(case, answer)
+        is_drawn = measures.judged and (drawn is None or case.id in drawn)
+        decision = None
+        if is_drawn and replies is not None:
+            prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
+            kept = replies.of_case(case.id)
+            decision = decision_of(kept, prompt, measures.n_repeats, bool(rules.did_abstain))
+        graded = GradedCase(case, answer, scores, rules, decision, measures.judged)
+        yield _row(graded, rules, is_drawn)
+
+
+def ranking_scores(case: Case, answer: Answer, measures: Measures) -> RetrievalScores | None:
+    """The retrieval metrics of a case; None where contexts, an id of theirs or relevant documents are missing."""
+    if answer.contexts is None:
+        return None
+    ids = [context.id for context in answer.contexts if context.id is not None]
+    if len(ids) < len(answer.contexts):
+        return None
+    return score_ranking(ids, case.relevant_docs, measures.k, measures.match)
+
+
+def _unanswered(case: Case, answer: Answer) -> CaseRow:
+    outcome = conclude(GradedCase(case, answer, None, None, None, False))
+    return CaseRow(id=case.id, type=case.type, outcome=outcome.outcome, expect_refusal=case.expect_refusal)
+
+
+def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool) -> CaseRow:
+    case, answer, scores, decision = graded.case, graded.answer, graded.retrieval, graded.decision
+    outcome = conclude(graded)
+    values = {} if decision is None else dict(decision.values)
+    named: dict[str, Any] = {name: values.pop(name, None) for name in NAMED_FIELDS}
+    score = values.pop("score", None)
+    return CaseRow(
+        id=case.id,
+        type=case.type,
+        outcome=outcome.outcome,
+        cause=outcome.cause,
+        layer=outcome.layer,
+        hit=None if scores is None else scores.hit,
+        recall=None if scores is None else scores.recall,
+        mrr=None if scores is None else scores.mrr,
+        ndcg=None if scores is None else scores.ndcg,
+        precision=None if scores is None else scores.precision,
+        rule_correct=rules.rule_correct,
+        must_include_ok=rules.must_include_ok,
+        must_not_include_ok=rules.must_not_include_ok,
+        faithful=rules.faithful,
+        lexical_support=rules.lexical_support,
+        did_abstain=rules.did_abstain,
+        expect_refusal=case.expect_refusal,
+        leak=rules.leak,
+        **named,
+        **_votes(decision),
+        score=score if isinstance(score, float) else None,
+        evidence=outcome.evidence,
+        acceptable_ok=rules.acceptable_ok,
+        refused_then_answered=rules.refused_then_answered,
+        refusal_conflict=rules.refusal_conflict,
+        leak_checked=rules.leak_checked,
+        red_line=case.red_line,
+        first_relevant_rank=None if scores is None else scores.first_relevant_rank,
+        n_contexts=None if answer.contexts is None else len(answer.contexts),
+        n_duplicates=None if scores is None else scores.n_duplicates,
+        n_citations=rules.n_citations,
+        n_dangling_citations=None if rules.n_citations is None else len(rules.dangling_citations),
+        drawn=is_drawn,
+        other_fields=json.dumps(values, ensure_ascii=False, sort_keys=True) if values else None,
+        question_sha256=question_hash(case),
+    )
+
+
+def _votes(decision: Decision | None) -> dict[str, Any]:
+    """The columns that say how the judge's repeats went."""
+    if decision is None:
+        return {}
+    return {
+        "n_votes": decision.n_votes,
+        "judge_pass": decision.judge_pass,
+        "unscored_reason": decision.unscored_reason,
+        "n_planned": decision.n_planned,
+        "n_asked": decision.n_asked,
+        "flipped": decision.flipped,
+        "unstable": decision.unstable,
+    }
