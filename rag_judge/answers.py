@@ -18,6 +18,10 @@ from rag_judge.records import Answer, Context
 from rag_judge.rows import Row, RowFile, json_line, kind_of
 
 
+# A field of `meta` with more values than this (a request id, a time) is no factor of the system under test.
+MAX_FACTOR_VALUES = 20
+
+
 class AnswerSet:
     """The answers of one file. Only ids and offsets are held; an answer is read when it is asked for."""
 
@@ -53,7 +57,9 @@ class AnswerSet:
             self.offsets[answer.id] = row.offset
             self.has_texts |= answer.answer is not None or answer.error is not None
             for name, value in answer.meta.items():
-                self.factors.setdefault(name, set()).add(value if isinstance(value, str) else json.dumps(value))
+                values = self.factors.setdefault(name, set())
+                if len(values) <= MAX_FACTOR_VALUES:
+                    values.add(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         if n_unknown:
             self.warnings.append(
                 f"{self.path}: {n_unknown} answers belong to no case of the eval set; they are not used"

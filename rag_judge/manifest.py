@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_judge import __version__
-from rag_judge.answers import AnswerSet
+from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
 from rag_judge.calls import JournalCost
 from rag_judge.cases import CaseSet
@@ -54,7 +54,9 @@ def inputs(cases: CaseSet, answers: AnswerSet, sources: Mapping[str, str], syste
     A factor that the settings state wins over the answers' `meta`; several values in the answers stand as a list.
     """
     from_answers = {
-        name: values.copy().pop() if len(values) == 1 else sorted(values) for name, values in answers.factors.items()
+        name: min(values) if len(values) == 1 else sorted(values)
+        for name, values in sorted(answers.factors.items())
+        if len(values) <= MAX_FACTOR_VALUES
     }
     return {
         "eval_set": {"path": sources["cases"], "sha256": sources["cases_sha256"], "n": len(cases)},

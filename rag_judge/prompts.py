@@ -212,13 +212,18 @@ def _check(prompt: Prompt, path: Path) -> None:
     if prompt.pass_at is not None and not any(field.kind == "score" for field in prompt.fields):
         raise InputError(f"{path.parent / 'prompt.toml'}: pass_at needs a field of kind score")
     if prompt.pass_when is not None:
-        example: dict[str, Value] = {
-            f.name: True if f.kind == "boolean" else f.choices[0] if f.kind == "choice" else f.high
-            for f in prompt.fields
-        }
-        rule = pass_rule(prompt, did_abstain=False)
-        if rule is not None:
-            _guarded(f"{path.parent / 'prompt.toml'}: pass_when", lambda: rule(example))
+        _check_pass_when(prompt, f"{path.parent / 'prompt.toml'}: pass_when")
+
+
+def _check_pass_when(prompt: Prompt, where: str) -> None:
+    """Every name must be known, also one that the example at hand would not reach."""
+    from jinja2.meta import find_undeclared_variables
+
+    source = f"{{{{ {prompt.pass_when} }}}}"
+    used = _guarded(where, lambda: find_undeclared_variables(_environment().parse(source)))
+    known = {field.name for field in prompt.fields} | {"did_abstain"}
+    if unknown := sorted(used - known):
+        raise InputError(f"{where}: {unknown[0]!r} is no field of the prompt; there are: {', '.join(sorted(known))}")
 
 
 @lru_cache(maxsize=1)

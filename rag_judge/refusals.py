@@ -15,13 +15,17 @@ An answer is cut into sentences and clauses, and each clause is one of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from rag_judge.records import Abstention
 
 _Kind = Enum("_Kind", ["WHOLE", "SIDE", "ASIDE", "FRAME", "CLAIM"])
+_NAME = re.compile(r"(?<!\?)<([A-Z资料细说载未]+)>")
+_MASK = "□"  # stands for quoted text
 _READ_CHARS = 600  # of a clause, from its beginning: bounds the work on text without punctuation
 _SHOWN_CHARS = 200  # of the evidence
 
@@ -208,7 +212,7 @@ _WHOLE = {
 # --- SIDE: the documents are silent, or the speaker hedges ---------------------------------------------------------
 _SIDE = {
     "documents do not say": (
-        r"(?:<SOURCE>|<PAPER>|\b(?:it|they|this|these|those|none|neither|either|nothing|that|which|and|but|i see)).{0,60}?"
+        r"(?:<SOURCE>|<PAPER>|\b(?:it|they|this|these|those|none|neither|either|nothing|which)\b).{0,60}?"
         r"\b(?:do|does|did|has|have) not <ADV>(?:<TELL>|mentioned|stated|specified|said)",
         r"<SOURCE>.{0,60}?\b(?:do|does|did) not <ADV><HOLD>",
         r"\b(?:it|they|these|those) (?:do|does|did) not <ADV>(?:contain|include|provide|give|cover|have|offer|list|show) <ADJ><FACTS>",
@@ -399,7 +403,7 @@ _TRADITIONAL = str.maketrans(
     "无没关资讯档说规内为这个问题确断导据系联系请咨询们对应范围识库权访检获从给准谢欢帮还并过虽仅讨论标记载录数协议费员户网电话时间会后来处务业专吗么现发见认证实与于暂当类线详细节条约额万号点开历结显复将须离进体单报领导总经雇参节释术涵盖凭献语话题较较库够"
     "错误遗憾读测评处转补团队贵",
 )
-_CONTRACTED = tuple(
+_SPELLED_OUT = tuple(
     (re.compile(short), full)
     for short, full in (
         (r"\bcan'?t\b", "can not"), (r"\bwon'?t\b", "will not"), (r"n't\b", " not"), (r"\b(do|does|did|is|are|was|could|would|have)nt\b", r"\1 not"),
@@ -432,3 +436,145 @@ def abstention(answer: str, wordings: Sequence[str] = ()) -> Abstention:
         elif clause.kind is _Kind.CLAIM:
             claimed, answered_after = True, evidence is not None
     return Abstention(evidence is not None and not answered_after, answered_after, evidence)
+
+
+def _clauses(answer: str, wordings: Sequence[str]) -> Iterator[_Clause]:
+    """The clauses of an answer in order, each with its kind."""
+    text = _masked(answer)
+    own = _own_wordings(answer, wordings)
+    for start, end, asks in _sentences(text):
+        spans = [span for span in _pieces(text, start, end)]
+        bodies = [_plain(text[a:b][:_READ_CHARS]) for a, b in spans]
+        declared = [any(a < y and x < b for x, y in own) for a, b in spans]
+        kinds = _kinds(bodies, declared, asks)
+        for (a, b), kind in zip(spans, kinds, strict=True):
+            yield _Clause(kind, answer[a:b].strip()[:_SHOWN_CHARS])
+
+
+def _kinds(bodies: Sequence[str], own: Sequence[bool], asks: bool) -> list[_Kind]:
+    """The kinds of one sentence's clauses; what stands alone as no kind is judged by its neighbours."""
+    known = [_Kind.WHOLE if mine and not _found(_CONDITION, body) else _known(body) for body, mine in zip(bodies, own, strict=True)]
+    alone = not any(known)
+    kinds = []
+    turned = listed = False
+    for at, (body, kind) in enumerate(zip(bodies, known, strict=True)):
+        lead = _compiled(_LEAD).match(body)
+        turned = turned or bool(lead and lead["turn"])
+        rest = body[lead.end() :] if lead else body
+        if kind is None:
+            goes_on = at + 1 < len(bodies)
+            kind = _Kind.CLAIM if not asks and _claims(rest, alone, turned, goes_on, listed) else _Kind.FRAME
+            listed = kind is _Kind.FRAME and at > 0
+        if kind is not _Kind.FRAME:
+            turned = False
+        kinds.append(kind)
+    return kinds
+
+
+def _claims(body: str, alone: bool, turned: bool, goes_on: bool, listed: bool) -> bool:
+    """Whether a clause of no known kind answers; `alone` when its sentence holds nothing of a known kind."""
+    if not any(c.isalnum() or c == _MASK for c in body) or _found((_REASON, _LABEL), body):
+        return False
+    if goes_on and _found((_FRAME,), body):
+        return False
+    if alone or turned:
+        return True
+    return not listed and not _found((_ENUMERATION, _FRAME), body) and _found((_ASSERTION,), body)
+
+
+def _known(body: str) -> _Kind | None:
+    """The kind of a clause that a table knows, None where none does."""
+    lead = _compiled(_LEAD).match(body)
+    rest = body[lead.end() :] if lead else body
+    if not _found(_CONDITION, rest) and not _found(_REPORTED, rest):
+        for kind, table in ((_Kind.WHOLE, _WHOLE), (_Kind.SIDE, _SIDE)):
+            refusal = next((m for group in table.values() for m in _matches(group, rest) if _refuses(m)), None)
+            if refusal:
+                side_point = _compiled(_SIDE_POINT).match(rest[refusal.start() :])
+                return _Kind.SIDE if side_point else kind
+    return _Kind.ASIDE if any(_found(group, rest) for group in _ASIDE.values()) else None
+
+
+def _refuses(found: re.Match[str]) -> bool:
+    """Whether a wording is the speaker's: not about what someone else cannot do, nor part of a rule's condition."""
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    if _found((_SOMEONE,), before):
+        return False
+    return _found(("我", "<资料>"), before) or not _found((_RELATIVE,), after)
+
+
+def _found(patterns: Sequence[str], text: str) -> bool:
+    return any(_compiled(pattern).search(text) for pattern in patterns)
+
+
+def _matches(patterns: Sequence[str], text: str) -> Iterator[re.Match[str]]:
+    for pattern in patterns:
+        yield from _compiled(pattern).finditer(text)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of the tables with its `<NAME>`s filled in; compiled on first use, for a quick start."""
+    return re.compile(_NAME.sub(lambda name: _VOCABULARY[name[1]], pattern))
+
+
+def _plain(clause: str) -> str:
+    """The clause as the tables spell it: NFKC, lower case, simplified characters, contractions written out."""
+    text = unicodedata.normalize("NFKC", clause).replace("’", "'").lower().translate(_TRADITIONAL)
+    for short, full in _SPELLED_OUT:
+        text = short.sub(full, text)
+    return text.strip(" .,!?\"'、*-")
+
+
+def _masked(answer: str) -> str:
+    """The answer, equally long, without what is not its own wording: reasoning, quotations, citations, markup."""
+    start = answer.find("<think>")
+    end = answer.find("</think>", start)
+    if 0 <= start < end:
+        answer = answer[:start] + " " * (end + 8 - start) + answer[end + 8 :]
+    text = _QUOTED.sub(lambda q: q[0] if _is_whole_line(q) else _MASK * len(q[0]), answer)
+    return _NOT_TEXT.sub(lambda m: " " * len(m[0]), text)
+
+
+def _is_whole_line(found: re.Match[str]) -> bool:
+    text = found.string
+    return text[: found.start()].rpartition("\n")[2].strip() == "" and text[found.end() :].partition("\n")[0].strip(" .。") == ""
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Start, end and whether it asks, of each sentence."""
+    start = 0
+    for edge in _SENTENCE_END.finditer(text):
+        yield start, edge.start(), "?" in edge[0] or "？" in edge[0]
+        start = edge.end()
+    yield start, len(text), False
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = start
+    for edge in _CLAUSE_END.finditer(text, start, end):
+        if text[at : edge.start()].strip():
+            yield at, edge.start()
+        at = edge.end()
+    if text[at:end].strip():
+        yield at, end
+
+
+def _own_wordings(answer: str, wordings: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the case's own wordings stand in the answer; letters do not begin inside a longer word."""
+    folded = [(c, at) for at, char in enumerate(answer) for c in _fold(char)] if any(wordings) else []
+    text = "".join(c for c, _ in folded)
+    spans = []
+    for wording in filter(None, (_fold(w).strip("。.!！,，;；") for w in wordings)):
+        at = text.find(wording)
+        while at >= 0:
+            first, last = folded[at][1], folded[at + len(wording) - 1][1]
+            before = answer[first - 1 : first]
+            if not (before.isascii() and before.isalnum() and wording[0].isascii() and wording[0].isalnum()):
+                spans.append((first, last + 1))
+            at = text.find(wording, at + len(wording))
+    return spans
+
+
+def _fold(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", text).replace("’", "'").casefold().split())

@@ -191,7 +191,7 @@ class _Reader:
         self.max_steps = _STEPS_PER_CHARACTER * len(text) + 1000
         self.open: list[Any] = []  # the containers not closed yet, outermost first
         self.committed = False  # this is an object, if perhaps a broken one; else a brace in prose
-        self.after_string = False  # the last thing read was a quoted string
+        self.after_string = False  # the last value or key was a quoted string: its end may have been a quote inside it
 
     def read(self, start: int) -> Any:
         """The object or array that begins at `start`; its end is `pos`."""
@@ -299,7 +299,6 @@ class _Reader:
         if key is None:
             raise _BrokenError("no key")
         self._advance(key.end())
-        self.after_string = False
         return key[0].strip()
 
     def _bare(self) -> Any:

@@ -1,8 +1,6 @@
-"""The words of `report.html`, in English and Chinese. No number and no markup belongs here.
+"""The words of `report.html` and the names of outcomes, layers, reasons and facts, in English and Chinese. No markup here.
 
-Tables by language: `WORDS` for the page, `METRICS` name → (label, what it says and does not), `CAUSES` name →
-(what went wrong, where to mend it). `SENTENCES_ZH` puts the fixed English sentences of summary and manifest into
-Chinese; a sentence that is not in it is shown as it stands.
+What each number and each cause means stands in `html_glossary`.
 """
 
 from __future__ import annotations
@@ -312,5 +310,72 @@ UNSCORED: Mapping[str, Mapping[str, str]] = {
         "context_too_long": "超出评审模型长度",
         "no_reply": "没有回复",
         "server_error": "服务出错",
+    },
+}
+
+FACTS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "run_id": "run",
+        "name": "name",
+        "parent": "graded again from",
+        "started_at": "started",
+        "finished_at": "finished",
+        "package_version": "rag-judge",
+        "git_commit": "git commit",
+        "eval_set": "eval set",
+        "answers": "answers",
+        "prompts": "judge prompts",
+        "k": "k",
+        "match": "ids matched at level",
+        "repeats": "repeats",
+        "seed": "seed",
+        "base_url": "server",
+        "model": "model asked for",
+        "models_reported": "model reported by the server",
+        "model_sha256": "model's hash",
+        "asked": "parameters asked",
+        "sent": "parameters sent",
+        "fallbacks": "not taken as planned",
+        "calls": "calls",
+        "cached": "answered from cache",
+        "resent": "sent again",
+        "reasked": "asked again after an unreadable reply",
+        "not_needed": "saved by stopping early",
+        "prompt_tokens": "prompt tokens",
+        "completion_tokens": "completion tokens",
+        "calls_without_usage": "replies without a token count",
+        "usd": "US dollars",
+    },
+    "zh": {
+        "run_id": "运行",
+        "name": "名称",
+        "parent": "重新评分自",
+        "started_at": "开始",
+        "finished_at": "结束",
+        "package_version": "rag-judge",
+        "git_commit": "git 提交",
+        "eval_set": "评测集",
+        "answers": "回答",
+        "prompts": "评审提示词",
+        "k": "k",
+        "match": "id 匹配粒度",
+        "repeats": "重复次数",
+        "seed": "随机种子",
+        "base_url": "服务地址",
+        "model": "请求的模型",
+        "models_reported": "服务自报的模型",
+        "model_sha256": "模型哈希",
+        "asked": "请求的参数",
+        "sent": "实际发送的参数",
+        "fallbacks": "未按原定方式接受",
+        "calls": "调用",
+        "cached": "来自缓存",
+        "resent": "重发",
+        "reasked": "无法读取后追问",
+        "not_needed": "提前停止省下",
+        "prompt_tokens": "输入 token",
+        "completion_tokens": "输出 token",
+        "calls_without_usage": "未报 token 数的回复",
+        "usd": "美元",
     },
 }

@@ -1,0 +1,353 @@
+"""Manifest, summary and the cases that did not pass → `report.html`: one page that opens offline. No number is computed.
+
+Every text of a case, an answer or a model is data: escaped by the template engine, never a template, with control
+characters shown as spaces. The page holds no script and names nothing outside itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rag_judge.outcomes import LAYER_OF
+from rag_judge.records import Answer, Case, CaseRow, Context
+from rag_judge.report.html_glossary import CAUSES, COLUMNS
+from rag_judge.report.html_numbers import HEADLINES, estimate_text, intervals, percent, say, sections, sentence
+from rag_judge.report.html_words import FACTS, LAYERS, OUTCOMES, UNSCORED, WORDS
+from rag_judge.retrieval import at_level
+from rag_judge.rules import dangling_citations, leaked_ids
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Tree = Mapping[str, Any]
+Pairs = list[tuple[str, str]]
+
+# A page of 200 cases must stay readable on a phone, whatever the texts; the run's files hold them whole.
+N_CHARACTERS_SHOWN, N_CONTEXTS_SHOWN, N_LEAKS_SHOWN = 4_000, 30, 50
+SHORT_HASH = 12
+RULE_COLUMNS = (
+    "rule_correct must_include_ok acceptable_ok must_not_include_ok faithful lexical_support expect_refusal "
+    "did_abstain refused_then_answered refusal_conflict leak n_citations n_dangling_citations"
+).split()
+RANKING_COLUMNS = "hit recall mrr ndcg precision first_relevant_rank n_contexts n_duplicates".split()
+JUDGE_COLUMNS = (
+    "judge_pass grounded complete should_abstain score other_fields unscored_reason drawn n_planned n_asked n_votes "
+    "flipped unstable"
+).split()
+BAD_WHEN_FALSE = frozenset(
+    "rule_correct must_include_ok acceptable_ok must_not_include_ok faithful hit judge_pass grounded complete".split()
+)
+BAD_WHEN_TRUE = frozenset(("leak", "refused_then_answered", "refusal_conflict"))
+# Controls but tab and line feed, line separators, and the marks that turn the direction of what follows them.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCase:
+    """One case as the page shows it: its row, and the texts it was graded on."""
+
+    row: CaseRow
+    case: Case
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One column of a case's row, named and spelled out."""
+
+    label: str
+    value: str
+    is_bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownContext:
+    """One context at its place in the order returned, with what is known of its id."""
+
+    rank: int
+    context: Context
+    score: str | None
+    is_relevant: bool
+    is_leaked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCase:
+    """Everything the page says of one case."""
+
+    given: ReportCase
+    outcome: str
+    cause: str | None
+    layer: str | None
+    expected: Sequence[tuple[str, Sequence[str]]]
+    contexts: Sequence[ShownContext]
+    n_contexts_left: int
+    citations: Sequence[tuple[str, bool, bool]]  # id, leaked, dangling
+    groups: Sequence[tuple[str, Sequence[Cell]]]
+    evidence: str | None
+
+
+def render_report(
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    cases: Sequence[ReportCase],
+    *,
+    n_not_passed: int,
+    lang: str,
+) -> str:
+    """The page as HTML. `cases` are those shown of the `n_not_passed` that did not pass, in the order of the page.
+
+    The text holds no lone surrogate and can be written as UTF-8. Raises KeyError for a language without wording.
+    """
+    words = WORDS[lang]
+    shown_sections = sections(summary, lang)
+    by_name = {metric.name: metric for section in shown_sections for metric in section.metrics}
+    page = _template().render(
+        w=words,
+        say=lambda key, **values: say(lang, key, **values),
+        lang=lang,
+        run_id=_text(manifest.get("run_id"), lang),
+        is_complete=manifest.get("status") == "complete",
+        judge=manifest.get("judge") or {},
+        fallbacks=[sentence(text, lang) for text in (manifest.get("judge") or {}).get("fallbacks", ())],
+        about=_about(manifest, summary, lang),
+        is_judged=summary["judge"]["mode"] != "none",
+        headlines=[by_name[name] for name in HEADLINES if name in by_name],
+        sections=shown_sections,
+        levels=", ".join(dict.fromkeys(percent(level) for level, _, _ in intervals(summary))),
+        abstention=summary["abstention"],
+        types=_types(summary, lang),
+        causes=[
+            (name, n, CAUSES[lang].get(name), _layer(LAYER_OF.get(name), lang)) for name, n in _most(summary, "causes")
+        ],
+        layers=[(_layer(name, lang), n) for name, n in _most(summary, "layers")],
+        cases=[_shown(given, manifest.get("match", "exact"), lang) for given in cases],
+        anchors={given.row.id: f"case-{i}" for i, given in enumerate(cases, 1)},
+        n_cases=summary["n_cases"],
+        n_more=n_not_passed - len(cases),
+        n_not_passed=n_not_passed,
+        facts=_facts(manifest, summary, lang),
+        version=manifest.get("package_version") or "",
+        n_leaks_shown=N_LEAKS_SHOWN,
+    )
+    return _SURROGATES.sub("\ufffd", page)
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("rag_judge.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cut"] = lambda text: text[:N_CHARACTERS_SHOWN]
+    environment.filters["n_left"] = lambda text: max(0, len(text) - N_CHARACTERS_SHOWN)
+    environment.filters["string_of"] = lambda value: json.dumps(value, ensure_ascii=False, indent=1)
+    return environment.get_template("report.html.j2")
+
+
+def _printable(value: Any) -> Any:
+    """What an expression of the template puts on the page: text without control characters; markup of ours as it is."""
+    return _CONTROLS.sub(" ", value) if type(value) is str else value
+
+
+def _text(value: Any, lang: str) -> str:
+    """A value of manifest or row in words: yes and no, short numbers, lists and objects as JSON."""
+    if value is None or value == "":
+        return WORDS[lang]["not_recorded"]
+    if isinstance(value, bool):
+        return WORDS[lang]["yes" if value else "no"]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else WORDS[lang]["not_applicable"]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# --- the head of the page, and how the run was made ---------------------------------------------------------------
+
+
+def _about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
+    """What the page is about, for its head."""
+    words, judge = WORDS[lang], manifest.get("judge") or {}
+    status = manifest.get("status")
+    eval_set = manifest.get("eval_set") or {}
+    parts = [
+        _base_name(eval_set.get("path"), lang),
+        say(lang, "n_cases", n=summary["n_cases"]),
+        str(eval_set.get("sha256") or "")[:SHORT_HASH],
+    ]
+    prompts = [
+        f"{prompt['name']} ({prompt['lang']}) {str(prompt['version'])[:SHORT_HASH]}"
+        for prompt in manifest.get("prompts") or ()
+    ]
+    return [
+        (words["date"], str(manifest.get("started_at") or words["not_recorded"])[:10]),
+        (words["status"], words.get(status, status) if isinstance(status, str) else words["not_recorded"]),
+        (words["eval_set"], " · ".join(part for part in parts if part)),
+        (words["judge"], _text(judge.get("model"), lang) if judge else words["no_judge"]),
+        (words["prompt"], ", ".join(prompts) or words["no_judge"]),
+    ]
+
+
+def _base_name(path: Any, lang: str) -> str:
+    return re.split(r"[\\/]", path)[-1] if isinstance(path, str) and path else WORDS[lang]["not_recorded"]
+
+
+def _facts(manifest: Tree, summary: Tree, lang: str) -> list[tuple[str, Pairs]]:
+    """What the run was made of and with: (heading, [(fact, value)])."""
+    words, names = WORDS[lang], FACTS[lang]
+    judge, cost = manifest.get("judge") or {}, manifest.get("cost") or {}
+
+    def of(tree: Tree, keys: str) -> Pairs:
+        return [(names[key], _text(tree.get(key), lang)) for key in keys.split() if tree.get(key) is not None]
+
+    run = of(manifest, "run_id name parent started_at finished_at package_version git_commit")
+    asked = of(judge, "base_url model models_reported model_sha256") + of(judge.get("parameters") or {}, "asked sent")
+    if judge.get("fallbacks"):
+        asked.append((names["fallbacks"], "; ".join(sentence(text, lang) for text in judge["fallbacks"])))
+    spent = of(cost, "calls cached resent reasked not_needed prompt_tokens completion_tokens calls_without_usage")
+    if cost:
+        usd = cost.get("usd")
+        spent.append((names["usd"], words["price_not_set"] if usd is None else _text(usd, lang)))
+    system = [(str(name), _text(value, lang)) for name, value in (manifest.get("system") or {}).items()]
+    made = [
+        (words["run"], run),
+        (words["inputs"], _inputs(manifest, lang)),
+        (words["measuring"], of(manifest, "k match repeats seed")),
+        (words["judge"], asked),
+        (words["cost"], spent),
+        (words["system"], system or [("", words["factors_unknown"])]),
+        (words["intervals"], _intervals(summary, lang)),
+    ]
+    return [(heading, pairs) for heading, pairs in made if pairs]
+
+
+def _inputs(manifest: Tree, lang: str) -> Pairs:
+    names = FACTS[lang]
+    eval_set, answers = manifest.get("eval_set") or {}, manifest.get("answers") or {}
+    pairs = [
+        (names["eval_set"], [eval_set.get("path"), say(lang, "n_cases", n=eval_set.get("n")), eval_set.get("sha256")]),
+        (names["answers"], [answers.get("source"), answers.get("sha256")]),
+    ]
+    for prompt in manifest.get("prompts") or ():
+        pairs.append((names["prompts"], [f"{prompt['name']} ({prompt['lang']}, {prompt['mode']})", prompt["version"]]))
+    return [(name, " · ".join(_text(part, lang) for part in parts)) for name, parts in pairs]
+
+
+def _intervals(summary: Tree, lang: str) -> Pairs:
+    return [
+        (say(lang, "interval", level=percent(level), target=WORDS[lang].get(target, target)), sentence(method, lang))
+        for level, target, method in intervals(summary)
+    ]
+
+
+# --- where it goes wrong ------------------------------------------------------------------------------------------
+
+
+def _types(summary: Tree, lang: str) -> list[tuple[str, int, Sequence[str]]]:
+    untyped = WORDS[lang]["untyped"]
+    columns = ("rules", "judge", "end_to_end") if summary["judge"]["mode"] != "none" else ("rules", "end_to_end")
+    return [
+        (untyped if name == "untyped" else name, entry["n"], [estimate_text(entry, column, lang) for column in columns])
+        for name, entry in summary["by_type"].items()
+    ]
+
+
+def _most(summary: Tree, name: str) -> list[tuple[str, int]]:
+    """The counted names, the most frequent first."""
+    return sorted(summary[name].items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _layer(name: str | None, lang: str) -> str | None:
+    return None if name is None else LAYERS[lang].get(name, name)
+
+
+# --- one case -----------------------------------------------------------------------------------------------------
+
+
+def _shown(given: ReportCase, match: str, lang: str) -> ShownCase:
+    row, answer = given.row, given.answer
+    cause = None if row.cause is None else CAUSES[lang].get(row.cause, (row.cause, "", ""))[0]
+    contexts = _contexts(given, match)
+    shown = [c for c in contexts if c.rank <= N_CONTEXTS_SHOWN or c.is_relevant or c.is_leaked]
+    groups = [("rules", RULE_COLUMNS), ("section.retrieval", RANKING_COLUMNS), ("judge", JUDGE_COLUMNS)]
+    cells = [(WORDS[lang][heading], _cells(row, columns, lang)) for heading, columns in groups]
+    dangling = dangling_citations(answer)
+    return ShownCase(
+        given=given,
+        outcome=OUTCOMES[lang].get(row.outcome, row.outcome),
+        cause=cause,
+        layer=_layer(row.layer, lang),
+        expected=_expected(given.case, lang),
+        contexts=shown,
+        n_contexts_left=len(contexts) - len(shown),
+        citations=[(doc, _is_leaked(given, (), (doc,)), doc in dangling) for doc in answer.citations or ()],
+        groups=[(heading, found) for heading, found in cells if found],
+        evidence=row.evidence,
+    )
+
+
+def _expected(case: Case, lang: str) -> list[tuple[str, Sequence[str]]]:
+    words = WORDS[lang]
+    graded = [doc if grade == 1 else f"{doc} ({grade:g})" for doc, grade in case.relevant_docs.items()]
+    refusal = () if case.expect_refusal is None else (words["yes" if case.expect_refusal else "no"],)
+    fields: list[tuple[str, Sequence[str]]] = [
+        ("relevant_docs", graded),
+        ("must_include", [words["or"].join(alternatives) for alternatives in case.must_include]),
+        ("acceptable", case.acceptable),
+        ("must_not_include", case.must_not_include),
+        ("refusal", refusal),
+        ("forbidden_docs", case.forbidden_docs),
+        ("tenant", () if case.tenant is None else (case.tenant,)),
+        ("reference", () if case.reference is None else (case.reference,)),
+    ]
+    return [(words[name], values) for name, values in fields if values]
+
+
+def _contexts(given: ReportCase, match: str) -> list[ShownContext]:
+    level = "document" if match == "document" else "exact"
+    relevant = {at_level(doc, level) for doc, grade in given.case.relevant_docs.items() if grade > 0}
+    return [
+        ShownContext(
+            rank=rank,
+            context=context,
+            score=None if context.score is None or not math.isfinite(context.score) else f"{context.score:.4g}",
+            is_relevant=context.id is not None and at_level(context.id, level) in relevant,
+            is_leaked=_is_leaked(given, (context,), ()),
+        )
+        for rank, context in enumerate(given.answer.contexts or (), 1)
+    ]
+
+
+def _is_leaked(given: ReportCase, contexts: tuple[Context, ...], citations: tuple[str, ...]) -> bool:
+    """Whether these of the answer's contexts or citations are what the rules called a leak."""
+    seen = replace(given.answer, contexts=contexts, citations=citations)
+    return bool(given.row.leak) and bool(leaked_ids(given.case, seen))
+
+
+def _cells(row: CaseRow, columns: Sequence[str], lang: str) -> list[Cell]:
+    """The columns of a row that apply to it."""
+    cells = []
+    for column in columns:
+        value = getattr(row, column)
+        if value is None:
+            continue
+        is_bad = column in (BAD_WHEN_TRUE if value is True else BAD_WHEN_FALSE if value is False else ())
+        if column == "did_abstain" and row.expect_refusal is not None:
+            is_bad = value != row.expect_refusal
+        text = UNSCORED[lang].get(value, value) if column == "unscored_reason" else _text(value, lang)
+        cells.append(Cell(COLUMNS[lang][column], text, is_bad))
+    return cells

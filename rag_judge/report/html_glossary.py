@@ -1,0 +1,393 @@
+"""What each number, column and cause of `report.html` means, in English and Chinese. No number and no markup here.
+
+`METRICS`: name → (label, one sentence on what it says and does not). `CAUSES`: name → (label, what went wrong, where
+to mend it). `SENTENCES_ZH`: the fixed English sentences of summary and manifest; any other is shown as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "en": {
+        "end_to_end.correct": (
+            "End to end correct",
+            "Share of cases that broke no rule and, where a judge was asked, passed it; a case without an answer "
+            "counts as wrong, and the judge's own errors are still in it.",
+        ),
+        "retrieval.hit": (
+            "Hit@{k}",
+            "Share of questions with at least one relevant document among the first {k}; it does not say whether "
+            "all that is needed came.",
+        ),
+        "retrieval.recall": (
+            "Recall@{k}",
+            "Mean share of a question's relevant documents found among the first {k}; only documents that the eval "
+            "set names count as relevant.",
+        ),
+        "retrieval.mrr": (
+            "MRR",
+            "Mean of 1/rank of the first relevant document, 0 beyond rank {k}; it looks at that first one alone.",
+        ),
+        "retrieval.ndcg": (
+            "nDCG@{k}",
+            "How near the first {k} come to the best possible order, grades of relevance counted; it does not say "
+            "whether the answer made use of them.",
+        ),
+        "retrieval.precision": (
+            "Precision@{k}",
+            "Mean share of the first {k} places that hold a relevant document; it stays low by nature where a "
+            "question has fewer than {k}.",
+        ),
+        "rules.correct": (
+            "All rules kept",
+            "Share of answers that meet everything their case states; it sees only what the case states, not what "
+            "else the answer says.",
+        ),
+        "rules.must_include": (
+            "All key points said",
+            "Share of answers that hold every required key point; another wording of the same point is missed.",
+        ),
+        "rules.acceptable": (
+            "Acceptable wording said",
+            "Share of answers in scope that hold one of the acceptable wordings; another right wording is missed.",
+        ),
+        "rules.must_not_include": (
+            "Nothing forbidden said",
+            "Share of answers free of the forbidden wordings; it does not look at what a wording means.",
+        ),
+        "rules.faithful": (
+            "Key points supported by contexts",
+            "Share of answers whose stated key points all stand in the contexts; the rest of what an answer says is "
+            "not looked at.",
+        ),
+        "rules.refusal": (
+            "Refusals right",
+            "Share of answers that declined exactly where the case says so, read from the wording; whether a given "
+            "answer is right does not matter here.",
+        ),
+        "rules.leaks": (
+            "Leaks",
+            "Cases that were shown or cited a forbidden document or another tenant's, over cases that name one; "
+            "a single leak is a defect, however low the share.",
+        ),
+        "rules.citations": (
+            "Dangling citations",
+            "Citations that point at nothing retrieved, over all citations; it does not say whether the others "
+            "support what they stand beside.",
+        ),
+        "judge.pass": (
+            "Pass rate, not corrected",
+            "Share of graded answers that the judge passes; where the judge errs, so does this.",
+        ),
+        "judge.grounded": (
+            "Grounded",
+            "Share of answers whose every claim the judge finds in the contexts; that the contexts are true is "
+            "taken for granted.",
+        ),
+        "judge.complete": (
+            "Complete",
+            "Share of answers that the judge finds to say all that the question needs; it does not say that they "
+            "are right.",
+        ),
+        "judge.should_abstain": (
+            "Contexts insufficient",
+            "Share of cases whose contexts, says the judge, do not hold what is needed; it speaks of retrieval, not "
+            "of whether the answer declined.",
+        ),
+        "judge.fabrication": (
+            "Fabrication rate",
+            "Share of graded answers that did not decline and claim something the judge finds in no context; such "
+            "a claim may still be true.",
+        ),
+        "judge.correctness": (
+            "Grounded among those that answered",
+            "Share of answers that did not decline whose claims the judge finds in the contexts; refusals are left "
+            "out.",
+        ),
+        "judge.score.mean": (
+            "Mean score (1 to 5)",
+            "Mean of the decided scores; how good a 4 is only people's labels can tell.",
+        ),
+        "judge.undecided": (
+            "Undecided",
+            "Cases whose repeats leave pass or fail open; they count neither as passed nor as failed.",
+        ),
+        "judge.unscored": (
+            "Unscored",
+            "Cases of which no reply of the judge could be read; they count neither as passed nor as failed.",
+        ),
+        "judge.flip_rate": (
+            "Flip rate",
+            "Share of cases whose first two verdicts differ; at temperature 0 a server may simply repeat itself, so "
+            "a low rate shows neither that the judge is sure nor that it is right.",
+        ),
+        "judge.unstable_share": (
+            "Unstable",
+            "Share of cases of which any two verdicts differ; asking stops early, so not every case was asked as "
+            "often.",
+        ),
+        "judge.expectation_conflict": (
+            "Judge against eval set",
+            "Cases where the judge holds the contexts insufficient and the eval set expects an answer, or the other "
+            "way round; either of the two may be wrong.",
+        ),
+    },
+    "zh": {
+        "end_to_end.correct": (
+            "端到端正确率",
+            "没有违反规则、且（若用了评审）评审判为通过的用例占比；无回答算错，评审自身的误差仍包含在内。",
+        ),
+        "retrieval.hit": ("Hit@{k}", "前 {k} 条里至少有一篇相关文档的问题占比；不说明所需内容是否齐全。"),
+        "retrieval.recall": ("Recall@{k}", "相关文档出现在前 {k} 条里的平均比例；只有评测集标出的才算相关文档。"),
+        "retrieval.mrr": ("MRR", "首个相关文档名次的倒数的平均值，排在 {k} 名以外记 0；只看首个，不看其余。"),
+        "retrieval.ndcg": ("nDCG@{k}", "前 {k} 条与最佳排序的接近程度，计入相关等级；不说明回答是否用上了它们。"),
+        "retrieval.precision": ("Precision@{k}", "前 {k} 个位置中相关文档的平均占比；相关文档不足 {k} 篇时自然偏低。"),
+        "rules.correct": ("规则全部满足", "满足用例全部要求的回答占比；只看用例写明的要求，不看回答的其余内容。"),
+        "rules.must_include": ("要点齐全", "包含全部必备要点的回答占比；同一要点换了说法会被漏认。"),
+        "rules.acceptable": ("说法可接受", "范围内用例中含有任一可接受说法的回答占比；其他正确说法会被漏认。"),
+        "rules.must_not_include": ("没有禁用说法", "不含禁用说法的回答占比；只比对字面，不理解含义。"),
+        "rules.faithful": ("生成忠实度", "所述要点全部能在检索结果中找到的回答占比；要点以外的内容不在检查之列。"),
+        "rules.refusal": ("拒答正确率", "该拒则拒、该答则答的占比，依据回答的措辞判断；答得对不对不在此列。"),
+        "rules.leaks": (
+            "越权泄漏",
+            "看到或引用了禁用文档或其他租户文档的用例数，除以注明了这类限制的用例数；只要有一条就是缺陷，与比例高低无关。",
+        ),
+        "rules.citations": (
+            "悬空引用",
+            "指向未检索内容的引用数，除以全部引用数；不说明其余引用是否真能支持所在的句子。",
+        ),
+        "judge.pass": ("评审通过率（未校正）", "评审判为通过的占比；评审判错的地方，这个数也跟着错。"),
+        "judge.grounded": ("有依据", "评审认为每句话都能在检索结果中找到依据的占比；检索结果本身真实与否不作检查。"),
+        "judge.complete": ("完整", "评审认为说全了问题所需内容的占比；不说明内容是否正确。"),
+        "judge.should_abstain": (
+            "检索内容不足",
+            "评审认为检索结果不足以回答问题的占比；说的是检索，不是回答是否拒答。",
+        ),
+        "judge.fabrication": (
+            "编造率",
+            "没有拒答、且含有评审在检索结果中找不到依据的内容的占比；这类内容也可能碰巧属实。",
+        ),
+        "judge.correctness": ("作答者中有依据", "没有拒答的回答中，评审认为有依据的占比；拒答不计入。"),
+        "judge.score.mean": ("平均分（1 到 5）", "已定分数的平均值；4 分究竟算多好，只有人工标注能回答。"),
+        "judge.undecided": ("未定", "多次评审后仍无法定论的用例数；既不算通过，也不算失败。"),
+        "judge.unscored": ("未评出", "评审回复全部无法读取的用例数；既不算通过，也不算失败。"),
+        "judge.flip_rate": (
+            "翻转率",
+            "前两次评审结论不同的用例占比；温度为 0 时服务可能只是重复自己，所以翻转率低既不说明评审有把握，也不说明它判得对。",
+        ),
+        "judge.unstable_share": ("不稳定", "任意两次评审结论不同的用例占比；评审会提前停止，各用例被问的次数不一。"),
+        "judge.expectation_conflict": (
+            "评审与评测集不符",
+            "评审认为内容不足而评测集要求作答，或者反过来的用例数；两者都可能有错。",
+        ),
+    },
+}
+
+CAUSES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
+    "en": {
+        "leak": (
+            "Leak",
+            "A forbidden document, or another tenant's, was returned or cited.",
+            "The access filter of the retriever, before anything is ranked.",
+        ),
+        "answered_out_of_scope": (
+            "Answered out of scope",
+            "The question should have been declined and was answered.",
+            "The refusal instructions, and the score below which nothing counts as found.",
+        ),
+        "refused_in_scope": (
+            "Refused in scope",
+            "The question can be answered and was declined.",
+            "The refusal instructions; first look whether the contexts held the answer.",
+        ),
+        "refused_then_answered": (
+            "Refused, then answered",
+            "The answer declines and then answers anyway.",
+            "The prompt: a refusal ends the answer.",
+        ),
+        "not_in_kb": (
+            "Not in the knowledge base",
+            "The knowledge base does not hold what is asked.",
+            "The documents; or the case, if the question is out of scope.",
+        ),
+        "recall_miss": (
+            "Not retrieved",
+            "No relevant document came among the first k.",
+            "Retrieval: embedding, query rewriting, filters, k.",
+        ),
+        "crowded_out": (
+            "Crowded out",
+            "The relevant document was found, but ranked behind k others.",
+            "The ranking: reranker, near-duplicates in the index.",
+        ),
+        "split_by_chunking": (
+            "Split by chunking",
+            "What is needed was cut apart at the border of two chunks.",
+            "The chunking: size, overlap, cuts at headings.",
+        ),
+        "lost_in_assembly": (
+            "Lost in assembly",
+            "The document was retrieved and did not reach the prompt.",
+            "The assembly of the prompt: length limit, order, deduplication.",
+        ),
+        "ignored_context": (
+            "Context ignored",
+            "The prompt held what is needed and the answer did not use it.",
+            "The generation prompt, the model, the number of contexts.",
+        ),
+        "missing_point": (
+            "Key point missing",
+            "The answer leaves out something it must say.",
+            "The generation prompt; or the key points of the case, if the wording alone differs.",
+        ),
+        "invented": (
+            "Invented",
+            "The answer says what no context holds, or what it must not say.",
+            "The generation prompt (answer from the contexts alone) and the model.",
+        ),
+        "wrong_citation": (
+            "Wrong citation",
+            "A citation does not hold what it is cited for.",
+            "How contexts are numbered, and how citations are read back.",
+        ),
+        "ambiguous_question": (
+            "Ambiguous question",
+            "The question can be meant in more than one way.",
+            "The case: make the question say what it means.",
+        ),
+        "judge_at_fault": (
+            "Judge at fault",
+            "The answer is right; the judge is not.",
+            "The judge's prompt or model.",
+        ),
+        "unknown": ("Unknown", "No rule explains this fail.", "Read the case: the answer beside its contexts."),
+    },
+    "zh": {
+        "leak": ("越权泄漏", "返回或引用了禁用文档或其他租户的文档。", "检索的权限过滤，应在排序之前完成。"),
+        "answered_out_of_scope": ("该拒未拒", "问题应当拒答，却作了回答。", "拒答指令，以及判定“没有找到”的分数阈值。"),
+        "refused_in_scope": ("误拒", "问题可以回答，却拒答了。", "拒答指令；先看检索结果里是否有答案。"),
+        "refused_then_answered": ("先拒后答", "先说无法回答，接着又作答。", "提示词：拒答之后不应再有内容。"),
+        "not_in_kb": ("知识库缺失", "知识库里没有所问的内容。", "补充文档；若问题本在范围之外，则改用例。"),
+        "recall_miss": ("未召回", "前 k 条里没有相关文档。", "检索：向量模型、查询改写、过滤条件、k 值。"),
+        "crowded_out": ("被挤出", "相关文档已找到，但排在 k 名之后。", "排序：重排模型，以及索引中的近似重复内容。"),
+        "split_by_chunking": ("被切断", "所需内容被切到相邻的两段里。", "切分：长度、重叠、按标题切。"),
+        "lost_in_assembly": ("拼装丢失", "文档已检索到，却没有进入提示词。", "提示词拼装：长度上限、顺序、去重。"),
+        "ignored_context": ("未用上下文", "提示词里有所需内容，回答却没有用。", "生成提示词、模型、检索段数。"),
+        "missing_point": ("缺要点", "回答漏了必须说的内容。", "生成提示词；若只是说法不同，则补充用例的要点写法。"),
+        "invented": (
+            "编造",
+            "回答说了检索结果中没有的内容，或不该说的内容。",
+            "生成提示词（只依据检索结果作答）与模型。",
+        ),
+        "wrong_citation": ("引用错误", "所引内容不支持所在的句子。", "检索结果的编号方式，以及引用的解析。"),
+        "ambiguous_question": ("问题有歧义", "问题可以有不止一种理解。", "用例：把问题写清楚。"),
+        "judge_at_fault": ("评审误判", "回答是对的，评审判错了。", "评审提示词或评审模型。"),
+        "unknown": ("不明", "没有规则能解释这次失败。", "读这条用例：对照检索结果看回答。"),
+    },
+}
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "rule_correct": "all rules kept",
+        "must_include_ok": "all key points said",
+        "acceptable_ok": "acceptable wording said",
+        "must_not_include_ok": "nothing forbidden said",
+        "faithful": "key points supported",
+        "lexical_support": "words found in contexts",
+        "expect_refusal": "refusal expected",
+        "did_abstain": "refused",
+        "refused_then_answered": "refused, then answered",
+        "refusal_conflict": "flag against text",
+        "leak": "leak",
+        "n_citations": "citations",
+        "n_dangling_citations": "dangling citations",
+        "hit": "hit",
+        "recall": "recall",
+        "mrr": "reciprocal rank",
+        "ndcg": "nDCG",
+        "precision": "precision",
+        "first_relevant_rank": "first relevant rank",
+        "n_contexts": "contexts",
+        "n_duplicates": "repeated ids",
+        "judge_pass": "pass",
+        "grounded": "grounded",
+        "complete": "complete",
+        "should_abstain": "contexts insufficient",
+        "score": "score",
+        "other_fields": "further fields",
+        "unscored_reason": "unscored",
+        "drawn": "drawn for the judge",
+        "n_planned": "repeats planned",
+        "n_asked": "asked",
+        "n_votes": "read",
+        "flipped": "first two differ",
+        "unstable": "any two differ",
+    },
+    "zh": {
+        "rule_correct": "规则全部满足",
+        "must_include_ok": "要点齐全",
+        "acceptable_ok": "说法可接受",
+        "must_not_include_ok": "没有禁用说法",
+        "faithful": "要点有依据",
+        "lexical_support": "用词见于检索结果",
+        "expect_refusal": "应拒答",
+        "did_abstain": "已拒答",
+        "refused_then_answered": "先拒后答",
+        "refusal_conflict": "标记与文字不符",
+        "leak": "越权泄漏",
+        "n_citations": "引用数",
+        "n_dangling_citations": "悬空引用",
+        "hit": "命中",
+        "recall": "召回率",
+        "mrr": "名次倒数",
+        "ndcg": "nDCG",
+        "precision": "精确率",
+        "first_relevant_rank": "首个相关名次",
+        "n_contexts": "检索段数",
+        "n_duplicates": "重复 id",
+        "judge_pass": "通过",
+        "grounded": "有依据",
+        "complete": "完整",
+        "should_abstain": "检索内容不足",
+        "score": "分数",
+        "other_fields": "其他字段",
+        "unscored_reason": "未评出",
+        "drawn": "抽中评审",
+        "n_planned": "计划次数",
+        "n_asked": "已问",
+        "n_votes": "已读",
+        "flipped": "前两次不同",
+        "unstable": "有两次不同",
+    },
+}
+
+SENTENCES_ZH: Mapping[str, str] = {
+    "no case of this type states an expectation": "该类型没有用例写明预期",
+    "no case of this type has a decided pass": "该类型没有用例得出通过与否",
+    "no answered case has both relevant documents and contexts with ids": "没有已答用例同时具备相关文档和带 id 的检索结果",
+    "no answered case states an expectation": "没有已答用例写明预期",
+    "no answer states a key point of its case": "没有回答说出所属用例的要点",
+    "no answered case has must_include": "没有已答用例写明 must_include",
+    "no answered case has must_not_include": "没有已答用例写明 must_not_include",
+    "no answered case in scope has acceptable wordings": "没有范围内的已答用例写明可接受的说法",
+    "no answered case states whether a refusal is expected": "没有已答用例写明是否应拒答",
+    "no drawn case has a decided pass": "应评审的用例都没有得出通过与否",
+    "no drawn case has this field decided": "应评审的用例都没有定下这一项",
+    "no graded case answered": "评出的用例都没有作答",
+    "no case has its first two repeats read": "没有用例的前两次评审都可读取",
+    "no case has two repeats read": "没有用例有两次可读取的评审",
+    "no case has a decided outcome": "没有用例得出结局",
+    "all cases": "全部用例",
+    "drawn cases, standing for all answered ones": "抽中的用例，代表全部已答用例",
+    "temperature not sent: the server's default was used": "未发送 temperature：用的是服务的默认值",
+    "max_completion_tokens in place of max_tokens": "以 max_completion_tokens 代替 max_tokens",
+    "response_format json_object in place of json_schema": "response_format 以 json_object 代替 json_schema",
+    "response_format none in place of json_schema": "没有 response_format，原定为 json_schema",
+    "instructions in the user message: no system role": "指令放在 user 消息里：服务不接受 system 角色",
+    "none: all values are equal": "无区间：各值相同",
+    "wilson": "Wilson 区间",
+    "wilson, times the answered share": "Wilson 区间，乘以已答比例",
+    "bca bootstrap over questions": "按问题重抽样（BCa bootstrap）",
+    "t over questions": "按问题的 t 区间",
+}

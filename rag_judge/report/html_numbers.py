@@ -1,0 +1,225 @@
+"""`summary.json` → what `report.html` says of each number: its text, its interval, what it means. Nothing is computed.
+
+A number that is null says why. Rounding never makes an exact 0 or 1 of what is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_judge.report.html_glossary import METRICS, SENTENCES_ZH
+from rag_judge.report.html_words import OUTCOMES, UNSCORED, WORDS
+
+Tree = Mapping[str, Any]
+
+RANKING = ("hit", "recall", "mrr", "ndcg", "precision")
+RULE_RATES = ("correct", "must_include", "acceptable", "must_not_include", "faithful", "refusal")
+JUDGE_RATES = ("grounded", "complete", "should_abstain", "fabrication", "correctness")
+HEADLINES = ("end_to_end.correct", "retrieval.hit", "rules.refusal", "rules.leaks", "judge.pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number as the page shows it. `bar` is (low, value, high) in percent where there is an interval to draw."""
+
+    name: str
+    label: str
+    says: str
+    value: str
+    bar: tuple[float, float, float] | None = None
+    notes: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()  # the cases behind it, where they are listed
+    is_missing: bool = False
+    is_alarming: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A group of numbers of one source."""
+
+    name: str
+    metrics: Sequence[Metric]
+    notes: Sequence[str] = ()
+
+
+def say(lang: str, key: str, **values: object) -> str:
+    """The page's wording with values put in."""
+    return WORDS[lang][key].format_map(values)
+
+
+def sentence(text: str, lang: str) -> str:
+    """A fixed sentence of summary or manifest in the page's language; an unknown one as it stands."""
+    return SENTENCES_ZH.get(text, text) if lang == "zh" else text
+
+
+def percent(share: float) -> str:
+    """A share as '71 %', with more digits where 0 or 100 would not be exact."""
+    for digits in (0, 1, 2):
+        text = f"{share:.{digits}%}".removesuffix("%")
+        if share in (0.0, 1.0) or float(text) not in (0.0, 100.0):
+            return f"{text} %"
+    return "< 0.01 %" if share < 0.5 else "> 99.99 %"
+
+
+def decimal(value: float) -> str:
+    """A value as '0.84', with more digits where 0 or 1 would not be exact."""
+    for digits in (2, 3, 4):
+        text = f"{value:.{digits}f}"
+        if value in (0.0, 1.0) or float(text) not in (0.0, 1.0):
+            return text
+    return "< 0.0001" if value < 0.5 else "> 0.9999"
+
+
+def missing(reason: str | None, lang: str) -> str:
+    """'n/a' with its reason."""
+    if not reason:
+        return WORDS[lang]["not_applicable"]
+    return say(lang, "not_applicable_because", reason=sentence(reason, lang))
+
+
+def score(value: float) -> str:
+    """A score as '3.52'."""
+    return f"{value:.2f}"
+
+
+def estimate_text(tree: Tree, name: str, lang: str, shown: Callable[[float], str] = percent) -> str:
+    """'57/80 = 71 % [60 %, 80 %]' for a share of cases, '0.84 [0.79, 0.89], n = 70' for a mean, or n/a and why."""
+    estimate = tree.get(name)
+    if estimate is None:
+        return missing(tree.get(f"{name}_reason"), lang)
+    value, n, method = estimate["value"], estimate["n"], estimate["method"]
+    if estimate["low"] is None or estimate["high"] is None:
+        return f"{shown(value)}, n = {n} ({sentence(method, lang)})"
+    interval = f"[{shown(estimate['low'])}, {shown(estimate['high'])}]"
+    if method == "wilson":  # a scaled rate or a mean is no fraction of its n
+        return f"{round(value * n)}/{n} = {shown(value)} {interval}"
+    return f"{shown(value)} {interval}, n = {n}"
+
+
+def share_text(share: float | None, reason: str | None, lang: str) -> str:
+    """A plain share as text, or n/a and why."""
+    return missing(reason, lang) if share is None else percent(share)
+
+
+def sections(summary: Tree, lang: str) -> list[Section]:
+    """Every number of a summary in the order of the page; the judge's last, and only where one was asked."""
+    found = [_end_to_end(summary, lang), _retrieval(summary, lang), _rules(summary, lang)]
+    return found if summary["judge"]["mode"] == "none" else [*found, _judge(summary["judge"], lang)]
+
+
+def intervals(tree: object) -> list[tuple[float, str, str]]:
+    """The distinct (level, target, method) of every estimate in a summary, sorted."""
+    found: set[tuple[float, str, str]] = set()
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            if "method" in node and "level" in node:
+                found.add((node["level"], node["target"], node["method"]))
+            waiting.extend(node.values())
+    return sorted(found)
+
+
+def _metric(
+    tree: Tree,
+    name: str,
+    lang: str,
+    shown: Callable[[float], str] = percent,
+    *,
+    notes: Sequence[str] = (),
+    **values: object,
+) -> Metric:
+    """The metric of an estimate; `name` is its path, the last part of it its name in `tree`."""
+    label, says = METRICS[lang][name]
+    key = name.rpartition(".")[2]
+    estimate = tree.get(key)
+    bar = None
+    if estimate is not None and shown is not score and estimate["low"] is not None and estimate["high"] is not None:
+        bar = (100 * estimate["low"], 100 * estimate["value"], 100 * estimate["high"])
+    return Metric(
+        name=name,
+        label=label.format_map(values),
+        says=says.format_map(values),
+        value=estimate_text(tree, key, lang, shown),
+        bar=bar,
+        notes=tuple(notes),
+        is_missing=estimate is None,
+    )
+
+
+def _plain(name: str, value: str, lang: str, **more: Any) -> Metric:
+    label, says = METRICS[lang][name]
+    return Metric(name, label, says, value, **more)
+
+
+def _end_to_end(summary: Tree, lang: str) -> Section:
+    tree = summary["end_to_end"]
+    reason = tree.get("correct_reason") or WORDS[lang]["nothing_counted"]
+    worst, best = (share_text(tree[end], reason, lang) for end in ("worst", "best"))
+    notes = [say(lang, "worst_best", worst=worst, best=best)]
+    if "population" in tree:
+        notes.append(say(lang, "population", population=sentence(tree["population"], lang)))
+    about = [say(lang, "n_answered", **{name: summary[name] for name in ("n_cases", "n_answered", "n_errors")})]
+    if summary.get("outcomes"):
+        counted = (f"{OUTCOMES[lang].get(name, name)} {n}" for name, n in summary["outcomes"].items())
+        about.append(say(lang, "outcomes", list=" · ".join(counted)))
+    return Section("end_to_end", [_metric(tree, "end_to_end.correct", lang, notes=notes)], about)
+
+
+def _retrieval(summary: Tree, lang: str) -> Section:
+    tree = summary["retrieval"]
+    notes = [say(lang, name, n=tree[name]) for name in ("n_excluded", "n_duplicates") if tree[name]]
+    metrics = [_metric(tree, f"retrieval.{name}", lang, decimal, k=tree["k"]) for name in RANKING]
+    return Section("retrieval", metrics, notes)
+
+
+def _rules(summary: Tree, lang: str) -> Section:
+    tree, abstention = summary["rules"], summary["abstention"]
+    metrics = [_metric(tree, f"rules.{name}", lang) for name in RULE_RATES if name in tree]
+    metrics += [_leaks(tree, lang), _citations(tree["citations"], lang)]
+    notes = []
+    for key, name in (("then_answered", "refused_then_answered"), ("flag_against_text", "flag_against_text")):
+        if abstention.get(name):
+            notes.append(say(lang, key, n=abstention[name]))
+    if abstention.get("unstated"):
+        notes.append(say(lang, "unstated", n=abstention["unstated"], did=abstention["unstated_and_did"]))
+    return Section("rules", metrics, notes)
+
+
+def _leaks(rules: Tree, lang: str) -> Metric:
+    leaks, n_checked = rules["leaks"], rules["n_leak_checked"]
+    is_missing = not leaks and not n_checked
+    value = missing(WORDS[lang]["not_leak_checked"], lang) if is_missing else f"{len(leaks)}/{n_checked}"
+    return _plain("rules.leaks", value, lang, ids=tuple(leaks), is_missing=is_missing, is_alarming=bool(leaks))
+
+
+def _citations(citations: Tree, lang: str) -> Metric:
+    is_missing = not citations["checked"]
+    value = f"{citations['dangling']}/{citations['checked']}"
+    if is_missing:
+        value = missing(WORDS[lang]["no_citations"], lang)
+    return _plain("rules.citations", value, lang, is_missing=is_missing, is_alarming=bool(citations["dangling"]))
+
+
+def _judge(tree: Tree, lang: str) -> Section:
+    reason = tree.get("pass_reason") or WORDS[lang]["nothing_counted"]
+    worst, best = (share_text(tree[f"pass_{end}"], reason, lang) for end in ("worst", "best"))
+    metrics = [_metric(tree, "judge.pass", lang, notes=[say(lang, "worst_best", worst=worst, best=best)])]
+    metrics += [_metric(tree, f"judge.{name}", lang) for name in JUDGE_RATES]
+    if tree.get("score"):
+        counted = " · ".join(f"{name}: {n}" for name, n in tree["score"]["histogram"].items())
+        metrics.append(_metric(tree["score"], "judge.score.mean", lang, score, notes=[counted]))
+    by_reason = " · ".join(f"{UNSCORED[lang].get(name, name)} {n}" for name, n in tree["unscored"].items())
+    metrics += [
+        _plain("judge.undecided", str(tree["undecided"]), lang),
+        _plain("judge.unscored", str(sum(tree["unscored"].values())), lang, notes=(by_reason,) if by_reason else ()),
+        _metric(tree, "judge.flip_rate", lang),
+        _metric(tree, "judge.unstable_share", lang),
+        _plain("judge.expectation_conflict", str(tree["expectation_conflict"]), lang),
+    ]
+    notes = [WORDS[lang]["judge_note"], say(lang, "judge_counts", drawn=tree["drawn"], graded=tree["graded"])]
+    if tree.get("sampled"):
+        notes.append(say(lang, "sampled", **tree["sampled"]))
+    return Section("judge", metrics, notes)
