@@ -73,9 +73,10 @@ class Journal:
                     break
                 self._note(entry["call_id"], entry["status"], self._size)
                 self._size += len(raw)
-                if not whole:
+                if not whole:  # a whole line that lost its end: the loop must not meet the end now added
                     os.write(self._fd, b"\n")
                     self._size += 1
+                    break
 
     def _note(self, call_id: str, status: str, offset: int) -> None:
         self._offsets[call_id] = offset

@@ -28,7 +28,7 @@ _STRINGS = {
 }
 _ESCAPED_OR_QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
 _BLANK = re.compile(rf"[\s{ZERO_WIDTH}]*")
-_LINE_COMMENT = re.compile(r"(?://|#)[^\n\r\u2028\u2029]*")
+_LINE_COMMENT = re.compile(r"(?:(?<!:)//|#)[^\n\r\u2028\u2029]*")  # not the slashes of {https://host}
 _BARE_KEY = re.compile(r"[^\W\d][\w \-]{0,63}")
 _BARE_VALUE = re.compile(r"[^\s,，:：{}｛｝\[\]［］/#\"'“”„‟‘’‚‛＂＇]+")
 _ZERO_WIDTHS = re.compile(f"[{ZERO_WIDTH}]+")

@@ -36,35 +36,41 @@ _FILTERED = frozenset({"contentfilter", "contentfiltered", "safety"})
 # --- how a model declines to judge; a sentence must begin so, for an answer may be quoted anywhere ----------------
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]+")
 _PREFACE = (
-    r"(?:(?:i'?m|i am|we'?re|we are) (?:\w+ )?(?:sorry|afraid)|sorry|(?:my |our )?(?:sincere )?apologies"
-    r"|i (?:\w+ )?apologi[sz]e|unfortunately|regrettably|as an? [^.;]{0,80}?,|thank(?:s| you)[^.,;!]{0,80},)"
-    r"(?: (?:for|about) [^,.;]{0,60})?[\s,:!-]*(?:but|that|however|and)?[\s,]*"
+    r"(?:(?:(?:(?:i'?m|i am|we'?re|we are) )?(?:\w+ )?(?:sorry|afraid)|(?:my |our )?(?:sincere )?apologies"
+    r"|i (?:\w+ )?apologi[sz]e|unfortunately|regrettably|as an? [^.;,]{0,80}?(?:,| (?=i\b))|thank(?:s| you)[^.;,!]{0,80},)"
+    r"(?: (?:for|about) [^,.;]{0,60})?[\s,:!-]*(?:but|that|however|and)?[\s,]*){0,3}"
 )
 _UNABLE = (
-    r"(?:(?:can ?not|can't|could not|couldn't|will not|won't|would not|do not|don't) (?:be able to )?"
-    r"|(?:(?:am|are|'m|'re) )?(?:not (?:able|allowed|permitted|willing|going|in a position|comfortable|designed)|unable"
-    r"|prohibited|forbidden) (?:to |from )?|(?:(?:must|have to|will|need to|would) )?(?:\w+ly )?(?:decline|refuse) (?:to )?"
-    r"|(?:would|'d) rather not |prefer not to )"
+    r"(?:(?:can ?not|can't|could not|couldn't|will not|won't) (?:be able to )?"
+    r"|(?:(?:am|are|'m|'re) )?(?:not (?:able|allowed|permitted|willing|going|in a position|designed)|unable) to "
+    r"|(?:(?:am|are|'m|'re) )?(?:not comfortable|prohibited from|forbidden from) (?:with )?"
+    r"|(?:(?:must|have to|will|need to|would) )?(?:\w+ly )?(?:decline|refuse) to |(?:would|'d) rather not |prefer not to )"
+    r"(?:(?:really|directly|ethically|currently|fully|in good conscience) )?"
 )
-_JUDGING = (
-    r"(?:help(?! but)|assist|comply|evaluat|judg|assess|review|grad(?:e|ing)|rate|rating|scor(?:e|ing)|provid|fulfil|answer"
-    r"|respond|continu|engag|process|support|do (?:this|that|so|it)|complet|perform|participat|accommodat|compar|discuss"
-    r"|analy[sz]|work with|proceed|take part|this|that)"
+_HELPING = (
+    r"(?:help(?! but)|assist|comply|provid\w+ (?!it |the answer )|fulfil|respond|continu|engag|process|do (?:this|that|so|it)\b"
+    r"|perform|participat|accommodat|discuss|work with|proceed|take part|complete (?:this|that|your|the (?:task|request)))"
 )
+_GRADING = (
+    r"(?:evaluat|judg|assess|review|grad(?:e|ing)|rate\b|rating|scor(?:e|ing)|answer|compar|analy[sz])"
+    r"(?!.*\b(?:as (?:a pass|\w+ly|complete|grounded|correct|good)|higher|lower|above|below|more than|less than|whether|if)\b)"
+)
+_POLICY = r"(?:guideline|polic(?:y|ies)|principle|terms|rules|safety)"
 _REFUSAL_ENGLISH = re.compile(
-    rf"(?:{_PREFACE})?(?:(?:i|we)\s?)?(?:really |simply |just |also |respectfully |therefore )?{_UNABLE}(?:\w+ )?{_JUDGING}"
-    r"(?!.*\b(?:as|higher|lower|above|below|more than|less than|whether|if|full marks)\b)"
-    rf"|(?:{_PREFACE})?(?:i|we) (?:must|have to) (?:\w+ly )?(?:decline|refuse)"
-    rf"|(?:{_PREFACE})?(?:this|that|your|the) (?:request|prompt|task|content|material|conversation)\b.{{0,60}}?"
-    r"(?:violat|against|not allowed|prohibited|inappropriate|harmful|guidelines|polic(?:y|ies))"
+    rf"{_PREFACE}(?:(?:i|we)\s?)?(?:really |simply |just |also |respectfully |therefore )?"
+    rf"(?:{_UNABLE}(?:{_HELPING}|{_GRADING})|(?:must|have to) (?:\w+ly )?(?:decline|refuse)\b)"
+    rf"|{_PREFACE}(?:this|that|your|the) (?:\w+ )?(?:request|prompt|task|conversation|content)\b[^.]{{0,40}}?"
+    rf"(?:violates?|goes against|is against|conflicts with)[^.]{{0,40}}{_POLICY}"
 )
 _REFUSAL_CHINESE = re.compile(
-    r"(?:作为[^。；]{0,40}?[,，])?(?:(?:非常|很|十分|实在|真的|真|深感)?(?:抱歉|对不起|對不起|不好意思|遗憾|遺憾)[^。；]{0,20}?)?"
+    r"(?:作为[^。；]{0,40}?[,，])?"
+    r"(?:(?:非常|很|十分|实在|真的|真|深感)?(?:抱歉|对不起|對不起|不好意思|遗憾|遺憾)(?:(?!答案|资料|文档|上下文)[^。；]){0,20}?)?"
     r"(?:(?:但|但是)?(?:我们|我們|我|本助手|本模型)[^。；]{0,8}?)?"
-    r"(?:无法|無法|不能|不可以|不便|没有?办法|沒有?辦法|不会|不會|拒绝|拒絕|不方便|恕难|恕難|难以|難以|不予)[^。；,，]{0,10}?"
+    r"(?:(?:无法|無法|不能|不可以|不便|没有?办法|沒有?辦法|不会|不會|拒绝|拒絕|不方便|恕难|恕難|难以|難以|不予)[^。；,，]{0,10}?"
     r"(?:协助|協助|帮|幫|提供|评估|評估|评价|評價|评分|評分|评判|評判|打分|回答|回应|回應|回复|回覆|处理|處理|完成|满足|滿足"
-    r"|讨论|討論|继续|繼續|参与|參與|执行|執行|遵从|從命|从命|支持|给出(?!满分|高分)|進行|进行|审核|審核|比较|比較)"
-    r"|(?:(?:很|非常)?(?:抱歉|对不起|對不起)[,，])?(?:您|你|这|該|该|此|這)[^。；,，]{0,20}违反[^。；]{0,20}(?:政策|规定|准则|规范|原则)"
+    r"|讨论|討論|继续|繼續|参与|參與|执行|執行|遵从|從命|从命|支持|给出(?!满分|高分)|進行|进行|审核|審核|比较|比較)(?!为)"
+    r"|(?:(?:您|你)的?|(?:这|该|此|這|該)[个一项個項]?)(?:请求|內容|内容|问题|要求|請求)[^。；]{0,20}违反[^。；]{0,20}"
+    r"(?:政策|规定|准则|规范|原则))"
 )
 
 
@@ -94,7 +100,7 @@ def read_body(raw: str, fields: Sequence[VerdictField], *, asked_tool: str | Non
     if _is_blank(raw):
         return Unscored("no_reply", "the body is empty")
     try:
-        body = json.loads(raw.removeprefix("\ufeff"))
+        body = json.loads(raw.removeprefix("\ufeff"), parse_int=_integer)
     except (ValueError, RecursionError):
         return _unscored("unreadable", "the body is not JSON", raw)
     if isinstance(body, list) and body and isinstance(body[0], dict) and body[0].get("error"):
@@ -196,6 +202,11 @@ def _asked_arguments(message: Mapping[str, Any], asked_tool: str | None) -> Iter
     for function in [*functions, message.get("function_call")]:
         if isinstance(function, Mapping) and function.get("name") == asked_tool:
             yield _as_text(function.get("arguments"))
+
+
+def _integer(digits: str) -> int | float:
+    """The number; as a float where Python would refuse to convert so many digits."""
+    return int(digits) if len(digits) < 4000 else float(digits)
 
 
 def _as_text(arguments: object) -> str:

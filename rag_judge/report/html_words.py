@@ -1,4 +1,4 @@
-"""The words of `report.html` and the names of outcomes, layers, reasons and facts, in English and Chinese. No markup here.
+"""The words of `report.html`, and its names of outcomes, layers, reasons and facts, in English and Chinese. No markup.
 
 What each number and each cause means stands in `html_glossary`.
 """
@@ -144,7 +144,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "not_applicable": "不适用",
         "not_applicable_because": "不适用（{reason}）",
         "embedded_title": "本次由内置演示模型评审",
-        "embedded": "该模型的判断不优于随机。本页的评审数字以及受其影响的端到端正确率，只说明流程可以跑通，请勿据此作任何决定。",
+        "embedded": "该模型的判断不优于随机。本页的评审数字以及受其影响的端到端正确率，只说明流程可以跑通，"
+        "请勿据此作任何决定。",
         "embedded_again": "内置演示模型：判断不优于随机。",
         "fallbacks_title": "评审服务未能按原定方式接受全部参数",
         "no_judge_title": "本次未使用评审模型",
@@ -169,7 +170,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "n_excluded": "另有 {n} 条已答用例未计入：没有标注相关文档，或检索结果没有 id。",
         "n_duplicates": "排序中去掉了 {n} 个重复 id。",
         "judge_counts": "应评审 {drawn} 条，其中 {graded} 条得出了通过与否。",
-        "sampled": "抽样：{of} 条已答用例中，评审模型看了 {n} 条（随机种子 {seed}）；数值说的是样本，区间说的是整个评测集。",
+        "sampled": "抽样：{of} 条已答用例中，评审模型看了 {n} 条（随机种子 {seed}）；数值说的是样本，"
+        "区间说的是整个评测集。",
         "then_answered": "先拒后答（按作答计）：{n} 条。",
         "flag_against_text": "refused 标记与回答文字不符（以文字为准）：{n} 条。",
         "unstated": "另有 {n} 条未注明是否应拒答，其中 {did} 条被拒答。",
