@@ -27,8 +27,10 @@ _STRINGS = {
     for opener, closers in _CLOSERS.items()
 }
 _ESCAPED_OR_QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
-_BLANK = re.compile(rf"[\s{ZERO_WIDTH}]*")
-_LINE_COMMENT = re.compile(r"(?:(?<!:)//|#)[^\n\r\u2028\u2029]*")  # not the slashes of {https://host}
+_LOOSE_JSON = json.JSONDecoder(strict=False)  # raw line breaks in strings
+_GAP = re.compile(  # white space or one comment; not the slashes of {https://host}
+    rf"[\s{ZERO_WIDTH}]+|(?:(?<!:)//|#)[^\n\r\u2028\u2029]*|/\*.*?\*/", re.DOTALL
+)
 _BARE_KEY = re.compile(r"[^\W\d][\w \-]{0,63}")
 _BARE_VALUE = re.compile(r"[^\s,，:：{}｛｝\[\]［］/#\"'“”„‟‘’‚‛＂＇]+")
 _ZERO_WIDTHS = re.compile(f"[{ZERO_WIDTH}]+")
@@ -220,22 +222,14 @@ class _Reader:
 
     def _skip(self) -> None:
         """Passes white space, zero-width characters and comments."""
-        while True:
-            blank = _BLANK.match(self.text, self.pos)
-            self._advance(blank.end() if blank else self.pos)
-            comment = _LINE_COMMENT.match(self.text, self.pos)
-            if comment:
-                # A sharp right after a brace is as likely prose, {#each}, as a comment.
-                self.committed = self.committed or comment[0].startswith("//")
-                self._advance(comment.end())
-            elif self.text.startswith("/*", self.pos):
-                self.committed = True
-                end = self.text.find("*/", self.pos + 2)
-                self._advance(end + 2 if end >= 0 else len(self.text))
-                if end < 0:
-                    raise _BrokenError("a comment never ends")
-            else:
-                return
+        while gap := _GAP.match(self.text, self.pos):
+            # A sharp right after a brace is as likely prose, {#each}, as a comment.
+            self.committed = self.committed or "/" in gap[0][:1]
+            self._advance(gap.end())
+        if self.text.startswith("/*", self.pos):
+            self.committed = True
+            self._advance(len(self.text))
+            raise _BrokenError("a comment never ends")
 
     def _take(self, marks: str) -> bool:
         if self.pos < len(self.text) and self.text[self.pos] in marks:
@@ -289,8 +283,10 @@ class _Reader:
         self.after_string = True
         if string is None:
             raise _BrokenError("a string never ends")
+        if "\\" not in string[1]:
+            return string[1]
         try:
-            return str(json.loads('"' + _ESCAPED_OR_QUOTE.sub(_as_json, string[1]) + '"', strict=False))
+            return str(_LOOSE_JSON.decode('"' + _ESCAPED_OR_QUOTE.sub(_as_json, string[1]) + '"'))
         except ValueError as error:
             raise _BrokenError("a string with an unknown escape") from error
 

@@ -36,31 +36,28 @@ _FILTERED = frozenset({"contentfilter", "contentfiltered", "safety"})
 # --- how a model declines to judge; a sentence must begin so, for an answer may be quoted anywhere ----------------
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]+")
 _PREFACE = (
-    r"(?:(?:(?:(?:i'?m|i am|we'?re|we are) )?(?:\w+ )?(?:sorry|afraid)|(?:my |our )?(?:sincere )?apologies"
+    r"(?:(?:(?:(?:i'?m|i am|we'?re|we are) )?(?:\w+ )?(?:sorry|afraid)|(?:my \w* ?)?apologies"
     r"|i (?:\w+ )?apologi[sz]e|unfortunately|regrettably|as an? [^.;,]{0,80}?(?:,| (?=i\b))|thank(?:s| you)[^.;,!]{0,80},)"
     r"(?: (?:for|about) [^,.;]{0,60})?[\s,:!-]*(?:but|that|however|and)?[\s,]*){0,3}"
 )
 _UNABLE = (
-    r"(?:(?:can ?not|can't|could not|couldn't|will not|won't) (?:be able to )?"
-    r"|(?:(?:am|are|'m|'re) )?(?:not (?:able|allowed|permitted|willing|going|in a position|designed)|unable) to "
-    r"|(?:(?:am|are|'m|'re) )?(?:not comfortable|prohibited from|forbidden from) (?:with )?"
-    r"|(?:(?:must|have to|will|need to|would) )?(?:\w+ly )?(?:decline|refuse) to |(?:would|'d) rather not |prefer not to )"
+    r"(?:(?:can ?not|can't|could not|couldn't|will not|won't) (?:be able to )?|(?:(?:am|are|'m|'re) )?(?:"
+    r"unable to |not (?:able|allowed|permitted|willing|going) to |not comfortable (?:with )?|(?:prohibited|forbidden) from )"
+    r"|(?:(?:must|have to|will|need to) )?(?:\w+ly )?(?:decline|refuse) to |(?:would|'d) rather not |prefer not to )"
     r"(?:(?:really|directly|ethically|currently|fully|in good conscience) )?"
 )
-_HELPING = (
-    r"(?:help(?! but)|assist|comply|provid\w+ (?!it |the answer )|fulfil|respond|continu|engag|process|do (?:this|that|so|it)\b"
-    r"|perform|participat|accommodat|discuss|work with|proceed|take part|complete (?:this|that|your|the (?:task|request)))"
+_TASK = (
+    r"(?:(?:help(?! but)|assist|comply|provid\w+ (?!it |the answer )|fulfil|respond|continu|engag|process|perform"
+    r"|discuss|participat|accommodat|work with|proceed|(?:do|complete) (?:this|that|so|it|your|the (?:task|request))\b)"
+    r"|(?:evaluat|judg|assess|review|grad(?:e|ing)|rate\b|rating|scor(?:e|ing)|answer|compar|analy[sz])"
+    # A grade in prose, "I cannot rate this higher than 3", declines nothing.
+    r"(?!.*\b(?:as (?:a pass|\w+ly|complete|grounded|correct|good)|higher|above|more than|whether|if)\b))"
 )
-_GRADING = (
-    r"(?:evaluat|judg|assess|review|grad(?:e|ing)|rate\b|rating|scor(?:e|ing)|answer|compar|analy[sz])"
-    r"(?!.*\b(?:as (?:a pass|\w+ly|complete|grounded|correct|good)|higher|lower|above|below|more than|less than|whether|if)\b)"
-)
-_POLICY = r"(?:guideline|polic(?:y|ies)|principle|terms|rules|safety)"
 _REFUSAL_ENGLISH = re.compile(
     rf"{_PREFACE}(?:(?:i|we)\s?)?(?:really |simply |just |also |respectfully |therefore )?"
-    rf"(?:{_UNABLE}(?:{_HELPING}|{_GRADING})|(?:must|have to) (?:\w+ly )?(?:decline|refuse)\b)"
+    rf"(?:{_UNABLE}{_TASK}|(?:must|have to) (?:\w+ly )?(?:decline|refuse)\b)"
     rf"|{_PREFACE}(?:this|that|your|the) (?:\w+ )?(?:request|prompt|task|conversation|content)\b[^.]{{0,40}}?"
-    rf"(?:violates?|goes against|is against|conflicts with)[^.]{{0,40}}{_POLICY}"
+    r"(?:violates?|goes against|is against|conflicts with)[^.]{0,40}(?:guideline|polic(?:y|ies)|principle|terms|rules)"
 )
 _REFUSAL_CHINESE = re.compile(
     r"(?:作为[^。；]{0,40}?[,，])?"
@@ -328,7 +325,7 @@ def _never_ended(readings: Sequence[Reading]) -> Unscored | None:
     return None
 
 
-# --- single values and texts ----------------------------------------------------------------------------------------
+# --- single values and texts --------------------------------------------------------------------------------------
 
 
 def _value(value: object, entry: VerdictField) -> Value | None:
@@ -381,8 +378,8 @@ def _is_blank(text: str) -> bool:
 
 def _refuses(prose: str) -> bool:
     """True when one of the first sentences declines to judge."""
-    start = re.sub(r"^[\W_]+", "", prose[:1000].replace("’", "'").lower())
-    sentences = [re.sub(r"^[\W_]+", "", sentence) for sentence in _SENTENCE_END.split(start)[:3]]
+    start = re.sub(r"^\W+", "", re.sub(r"[*_]", "", prose[:1000].replace("’", "'").lower()))
+    sentences = [re.sub(r"^\W+", "", sentence) for sentence in _SENTENCE_END.split(start)[:3]]
     return any(_REFUSAL_ENGLISH.match(sentence) or _REFUSAL_CHINESE.match(sentence) for sentence in sentences)
 
 

@@ -73,16 +73,15 @@ def running_model(*, n_ctx: int = 4096, prefix_cache: bool = True) -> Iterator[L
     weights = _installed_weights()
     key = secrets.token_urlsafe(32)
     wanted = {"weights": str(weights), "key": key, "n_ctx": n_ctx, "n_threads": _n_threads(), "cache": prefix_cache}
-    with tempfile.TemporaryFile() as complaints:
-        # Leaving the `with` of the process closes its pipes and waits for it: hence the kill inside.
-        with _started(complaints) as process:
-            try:
-                _send(process, wanted)
-                sha256 = weights_hash(weights)  # while the server loads them
-                address = _address(process, weights, complaints)
-                yield LocalModel(f"{address}/v1", key, MODEL, sha256)
-            finally:
-                process.kill()  # it holds nothing worth saving
+    # Leaving the `with` of the process closes its pipes and waits for it: hence the kill inside.
+    with tempfile.TemporaryFile() as complaints, _started(complaints) as process:
+        try:
+            _send(process, wanted)
+            sha256 = weights_hash(weights)  # while the server loads them
+            address = _address(process, weights, complaints)
+            yield LocalModel(f"{address}/v1", key, MODEL, sha256)
+        finally:
+            process.kill()  # it holds nothing worth saving
 
 
 def _started(complaints: IO[bytes]) -> Popen[bytes]:

@@ -146,7 +146,8 @@ def lay_prompts(run: RunFolder, folder: Path | None) -> None:
     if folder is None:
         return
     target = run.path / "prompts" / folder.name
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in (target.parent, target):
+        place.mkdir(exist_ok=True, mode=0o700)
     for source in (folder / "prompt.toml", *sorted(folder.glob("*.j2"))):
         if not (target / source.name).exists():
             copy_into(RunFolder(target), source.name, lambda file, source=source: _write(file, source.read_bytes()))  # type: ignore[misc]

@@ -127,7 +127,7 @@ def render_report(
         lang=lang,
         run_id=_text(manifest.get("run_id"), lang),
         is_complete=manifest.get("status") == "complete",
-        judge=manifest.get("judge") or {},
+        is_embedded=bool((manifest.get("judge") or {}).get("embedded")),
         fallbacks=[sentence(text, lang) for text in (manifest.get("judge") or {}).get("fallbacks", ())],
         about=_about(manifest, summary, lang),
         is_judged=summary["judge"]["mode"] != "none",
@@ -172,11 +172,12 @@ def _template() -> Template:
 
 def _printable(value: Any) -> Any:
     """What an expression of the template puts on the page: text without control characters; markup of ours as it is."""
-    return _CONTROLS.sub(" ", value) if type(value) is str else value
+    is_plain_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return _CONTROLS.sub(" ", value) if is_plain_text else value
 
 
 def _text(value: Any, lang: str) -> str:
-    """A value of manifest or row in words: yes and no, short numbers, lists and objects as JSON."""
+    """A value of manifest or row in words: yes and no, short numbers, objects as JSON."""
     if value is None or value == "":
         return WORDS[lang]["not_recorded"]
     if isinstance(value, bool):
@@ -185,6 +186,8 @@ def _text(value: Any, lang: str) -> str:
         return str(value)
     if isinstance(value, float):
         return f"{value:.4g}" if math.isfinite(value) else WORDS[lang]["not_applicable"]
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -295,7 +298,7 @@ def _shown(given: ReportCase, match: str, lang: str) -> ShownCase:
     cause = None if row.cause is None else CAUSES[lang].get(row.cause, (row.cause, "", ""))[0]
     contexts = _contexts(given, match)
     shown = [c for c in contexts if c.rank <= N_CONTEXTS_SHOWN or c.is_relevant or c.is_leaked]
-    groups = [("rules", RULE_COLUMNS), ("section.retrieval", RANKING_COLUMNS), ("judge", JUDGE_COLUMNS)]
+    groups = [("rules", RULE_COLUMNS), ("section.retrieval", RANKING_COLUMNS), ("judge_says", JUDGE_COLUMNS)]
     cells = [(WORDS[lang][heading], _cells(row, columns, lang)) for heading, columns in groups]
     dangling = dangling_citations(answer)
     return ShownCase(

@@ -387,6 +387,7 @@ SENTENCES_ZH: Mapping[str, str] = {
     "response_format none in place of json_schema": "没有 response_format，原定为 json_schema",
     "instructions in the user message: no system role": "指令放在 user 消息里：服务不接受 system 角色",
     "none: all values are equal": "无区间：各值相同",
+    "all values are equal": "各值相同",
     "wilson": "Wilson 区间",
     "wilson, times the answered share": "Wilson 区间，乘以已答比例",
     "bca bootstrap over questions": "按问题重抽样（BCa bootstrap）",

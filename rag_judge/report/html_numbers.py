@@ -91,7 +91,7 @@ def estimate_text(tree: Tree, name: str, lang: str, shown: Callable[[float], str
         return missing(tree.get(f"{name}_reason"), lang)
     value, n, method = estimate["value"], estimate["n"], estimate["method"]
     if estimate["low"] is None or estimate["high"] is None:
-        return f"{shown(value)}, n = {n} ({sentence(method, lang)})"
+        return f"{shown(value)}, n = {n}" + say(lang, "no_interval", why=sentence(method.removeprefix("none: "), lang))
     interval = f"[{shown(estimate['low'])}, {shown(estimate['high'])}]"
     if method == "wilson":  # a scaled rate or a mean is no fraction of its n
         return f"{round(value * n)}/{n} = {shown(value)} {interval}"
@@ -163,7 +163,8 @@ def _end_to_end(summary: Tree, lang: str) -> Section:
         notes.append(say(lang, "population", population=sentence(tree["population"], lang)))
     about = [say(lang, "n_answered", **{name: summary[name] for name in ("n_cases", "n_answered", "n_errors")})]
     if summary.get("outcomes"):
-        counted = (f"{OUTCOMES[lang].get(name, name)} {n}" for name, n in summary["outcomes"].items())
+        outcomes = summary["outcomes"]
+        counted = (f"{word} {outcomes[name]}" for name, word in OUTCOMES[lang].items() if name in outcomes)
         about.append(say(lang, "outcomes", list=" · ".join(counted)))
     return Section("end_to_end", [_metric(tree, "end_to_end.correct", lang, notes=notes)], about)
 

@@ -23,6 +23,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "no_judge": "none",
         "not_applicable": "n/a",
         "not_applicable_because": "n/a ({reason})",
+        "no_interval": " (no interval: {why})",
         "embedded_title": "Judged by the embedded demo model",
         "embedded": "It judges no better than chance. The judge's numbers on this page, and end to end correct with "
         "them, show only that the pipeline runs. Do not decide anything by them.",
@@ -111,6 +112,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "answer_empty": "(empty text)",
         "error": "No answer: {error}",
         "citations": "Citations",
+        "judge_says": "Judge",
         "evidence": "Evidence",
         "more_text": "… {n} more characters in the run's files",
         "yes": "yes",
@@ -143,6 +145,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "no_judge": "无",
         "not_applicable": "不适用",
         "not_applicable_because": "不适用（{reason}）",
+        "no_interval": "（无区间：{why}）",
         "embedded_title": "本次由内置演示模型评审",
         "embedded": "该模型的判断不优于随机。本页的评审数字以及受其影响的端到端正确率，只说明流程可以跑通，"
         "请勿据此作任何决定。",
@@ -227,6 +230,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "answer_empty": "（空文字）",
         "error": "无回答：{error}",
         "citations": "引用",
+        "judge_says": "评审",
         "evidence": "依据",
         "more_text": "……另有 {n} 字，见运行目录中的文件",
         "yes": "是",

@@ -6,9 +6,10 @@ Texts of cases are shown with control characters taken out: they are data, and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_judge.records import Answer, Case, CaseRow
+if TYPE_CHECKING:
+    from rag_judge.records import Answer, Case, CaseRow
 
 N_FAILURES_SHOWN = 12
 

@@ -1,0 +1,143 @@
+"""The house as a whole: imports point one way, the wheel carries what it must, nothing private stands in the sources."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "rag_judge"
+
+# The order in which to read the modules, in which data flows, and against which no import may point. A package
+# stands after its own modules; `cli` imports what a command needs when it runs, and still only what stands above.
+READING_ORDER = [
+    "errors",
+    "records",
+    "text",
+    "rows",
+    "cases",
+    "answers",
+    "retrieval",
+    "settings",
+    "endpoint",
+    "refusals",
+    "rules",
+    "prompts",
+    "responses",
+    "judge",
+    "calls",
+    "repair",
+    "verdicts",
+    "votes",
+    "grading",
+    "outcomes",
+    "estimates",
+    "table",
+    "summary",
+    "archive",
+    "manifest",
+    "engines.local_model",
+    "engines",
+    "report.terminal",
+    "report.html_words",
+    "report.html_glossary",
+    "report.html_numbers",
+    "report.html",
+    "report",
+    "demo.rag_service",
+    "demo",
+    "pipeline.steps",
+    "pipeline.run",
+    "pipeline.regrade",
+    "pipeline.collect",
+    "pipeline.plan",
+    "pipeline.demo",
+    "pipeline.project",
+    "pipeline",
+    "progress",
+    "cli",
+]
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        if name:
+            found[name] = path
+    return found
+
+
+def own_imports(path: Path, names: set[str]) -> set[str]:
+    """Our modules that a module imports, anywhere in it, under TYPE_CHECKING too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            targets = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]
+        else:
+            continue
+        for target in targets:
+            name = target.removeprefix("rag_judge.")
+            while name and name not in names:
+                name = name.rpartition(".")[0]
+            if target.startswith("rag_judge") and name:
+                found.add(name)
+    return found
+
+
+def test_every_module_stands_in_the_reading_order() -> None:
+    assert sorted(modules()) == sorted(READING_ORDER)
+
+
+def test_no_import_points_down_the_reading_order() -> None:
+    place = {name: i for i, name in enumerate(READING_ORDER)}
+    names = set(place)
+    down = [
+        f"{name} imports {other}"
+        for name, path in modules().items()
+        for other in own_imports(path, names) - {name}
+        if place[other] > place[name] and not name.startswith(f"{other}.")
+    ]
+    assert down == []
+
+
+def test_only_the_command_line_imports_our_own_modules_late() -> None:
+    late = [
+        f"{name}:{node.lineno}"
+        for name, path in modules().items()
+        if name != "cli"
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rag_judge")
+    ]
+    assert late == []
+
+
+def test_help_loads_none_of_the_heavy_libraries() -> None:
+    heavy = ("pandas", "scipy", "openai", "aiohttp", "pyarrow", "numpy", "pydantic", "jinja2", "rich", "asyncio")
+    code = (
+        "import sys; sys.argv = ['rag-judge', '--help']\n"
+        "from rag_judge.cli import app\n"
+        "try: app()\nexcept SystemExit: pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr.strip() == "[]"
+    assert "Usage: rag-judge" in ended.stdout
+
+
+def test_no_file_names_a_package_registry_or_a_place_of_one_machine() -> None:
+    hosts = [r"\b" + host.replace("!", r"\.") + r"\b" for host in ("pypi!org", "pythonhosted!org", "npmjs!org")]
+    places = [rf"(?<![\w.:/}}-])/{top}/" for top in ("work", "farm", "root")]
+    forbidden = re.compile("|".join(hosts + places))
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = []
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if path.is_file() and path.suffix not in (".png", ".parquet"):
+            found += [f"{name}: {hit.group()}" for hit in [forbidden.search(path.read_text(encoding="utf-8"))] if hit]
+    assert found == []
