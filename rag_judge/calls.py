@@ -11,7 +11,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,8 +50,8 @@ class Journal:
         self.path = path
         self._offsets: dict[str, int] = {}
         self._failed: set[str] = set()
-        self.n_lines = 0
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._sent_fd = os.open(sent_log(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._size = 0
         self._synced_at = time.monotonic()
         self._unsynced = False
@@ -59,6 +59,7 @@ class Journal:
             self._load()
         except InputError:
             os.close(self._fd)
+            os.close(self._sent_fd)
             raise
 
     def _load(self) -> None:
@@ -80,22 +81,18 @@ class Journal:
 
     def _note(self, call_id: str, status: str, offset: int) -> None:
         self._offsets[call_id] = offset
-        self.n_lines += 1
         if status == "ok":
             self._failed.discard(call_id)
         else:
             self._failed.add(call_id)
 
-    def __contains__(self, call_id: str) -> bool:
-        return call_id in self._offsets
-
-    def call_ids(self) -> list[str]:
-        """Ids of all journalled calls, in the order of their first line."""
-        return list(self._offsets)
-
     def is_kept(self, call_id: str) -> bool:
         """True when a reply to this call is on disk; a call that failed on the way is to be sent again."""
         return call_id in self._offsets and call_id not in self._failed
+
+    def about_to_send(self, call: Call) -> None:
+        """Note that a call goes out, so that one that a kill catches on its way is known to be sent twice."""
+        os.write(self._sent_fd, f"{call.call_id}\n".encode())
 
     def append(self, call: Call, result: Result) -> None:
         """Write one finished call and hand it to the operating system; a later line of the same id replaces it."""
@@ -124,10 +121,39 @@ class Journal:
             for raw in file:
                 yield json.loads(raw)
 
+    def drop_all_but(self, needed: Set[str]) -> None:
+        """Rewrite the journal without calls that the finished run does not need.
+
+        Such calls come from an interruption alone: a call fails on a dying server, a further repeat is asked in its
+        place, and after the resume the first succeeds. What an undisturbed run would hold is what stays.
+        """
+        if self._offsets.keys() <= needed:
+            return
+        draft = self.path.with_name(f".{self.path.name}.part")
+        with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as kept:
+            with self.path.open("rb") as file:
+                kept.writelines(raw for raw in file if json.loads(raw)["call_id"] in needed)
+            kept.flush()
+            os.fsync(kept.fileno())
+        draft.replace(self.path)
+
     def close(self) -> None:
         """Sync and close."""
         self.sync()
         os.close(self._fd)
+        os.close(self._sent_fd)
+
+
+def sent_log(journal: Path) -> Path:
+    """Beside a growing journal: the id of every call at the moment it went out."""
+    return journal.with_name("sent.ids")
+
+
+def n_resent(journal: Path) -> int:
+    """How many calls went out more than once: after a kill caught them on their way, or after they failed."""
+    path = sent_log(journal)
+    ids = path.read_text(encoding="ascii").split() if path.exists() else []
+    return len(ids) - len(set(ids))
 
 
 class RecordedReplies:
@@ -137,13 +163,13 @@ class RecordedReplies:
         """Read the journal once; of two lines of one call the later counts. A missing journal holds nothing."""
         self._file = path.open("rb") if path.exists() else io.BytesIO()
         self._offsets: dict[str, dict[tuple[int, str | None], int]] = {}
-        self.cost = JournalCost()
+        self.cost = JournalCost(resent=n_resent(path))
         offset = 0
         for raw in self._file:
             entry = json.loads(raw)
             place = (entry["repeat"], entry["variant"])
             of_case = self._offsets.setdefault(entry["case_id"], {})
-            self.cost.add(entry, is_again=place in of_case)
+            self.cost.add(entry, is_new=place not in of_case)
             of_case[place] = offset
             offset += len(raw)
 
@@ -162,7 +188,7 @@ class RecordedReplies:
 
 @dataclass(slots=True)
 class JournalCost:
-    """What a journal's calls cost together, and what was really sent; every line counts, a repeated one as resent."""
+    """What a journal's calls cost together, and what was really sent; the tokens of every line count."""
 
     calls: int = 0
     resent: int = 0
@@ -173,11 +199,10 @@ class JournalCost:
     models: set[str] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)  # distinct parameters, as JSON
 
-    def add(self, entry: Mapping[str, Any], *, is_again: bool) -> None:
-        """Count one journal line."""
-        self.calls += not is_again
-        self.resent += is_again
-        self.reasked += entry["variant"] == "reask"
+    def add(self, entry: Mapping[str, Any], *, is_new: bool) -> None:
+        """Count one journal line; a later line of the same call is no new call."""
+        self.calls += is_new
+        self.reasked += is_new and entry["variant"] == "reask"
         self.sent.add(json.dumps(entry["sent"], sort_keys=True))
         if entry["model"]:
             self.models.add(entry["model"])
@@ -185,15 +210,6 @@ class JournalCost:
         self.without_usage += entry["status"] == "ok" and usage.get("prompt_tokens") is None
         self.prompt_tokens += usage.get("prompt_tokens") or 0
         self.completion_tokens += usage.get("completion_tokens") or 0
-
-
-@dataclass(slots=True)
-class Spending:
-    """What sending has cost so far in this process; for progress and the manifest."""
-
-    n_sent: int = 0
-    n_resent: int = 0
-    n_failed: int = 0
 
 
 @dataclass(slots=True)
@@ -212,20 +228,20 @@ async def send_all(
     concurrency: int,
     forget: Callable[[str], bool] = lambda call_id: False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Spending:
+) -> None:
     """Ask the judge every call that the cases need and the journal does not hold; `concurrency` cases at a time.
 
-    `forget(call_id)` says of a kept reply that it is to be asked again. Raises CannotGoOn when the judge can answer
-    no call any more; what came back is journalled.
+    At the end the journal holds just the calls that the cases need. `forget(call_id)` says of a kept reply that it
+    is to be asked again. Raises CannotGoOn when the judge can answer no call any more; what came back is journalled.
     """
     import asyncio
 
-    spending, progress, window = Spending(), Progress(), _Window(journal, forget)
+    progress, window = Progress(), _Window(journal, forget)
     waiting = iter(cases)
 
     async def worker() -> None:
         for case in waiting:  # shared by all workers: each case is taken by one of them, when its turn comes
-            await _ask_case(case, judge, window, spending, progress, on_progress)
+            await _ask_case(case, judge, window, progress, on_progress)
             progress.n_cases_done += 1
             on_progress(progress)
 
@@ -244,16 +260,17 @@ async def send_all(
     finally:
         syncing.cancel()
         journal.sync()
-    return spending
+    journal.drop_all_but(window.needed)
 
 
 class _Window:
-    """What the workers share: the journal, and how many calls in a row brought no reply."""
+    """What the workers share: the journal, the calls that are needed, and how many in a row brought no reply."""
 
     def __init__(self, journal: Journal, forget: Callable[[str], bool]) -> None:
         self.journal = journal
         self.forget = forget
         self.n_dead = 0
+        self.needed: set[str] = set()
 
     def keep(self, call: Call, result: Result) -> None:
         self.journal.append(call, result)
@@ -264,26 +281,19 @@ class _Window:
 
 
 async def _ask_case(
-    case: AsksForCase,
-    judge: Judge,
-    window: _Window,
-    spending: Spending,
-    progress: Progress,
-    on_progress: Callable[[Progress], None],
+    case: AsksForCase, judge: Judge, window: _Window, progress: Progress, on_progress: Callable[[Progress], None]
 ) -> None:
+    """Ask one case's calls in turn, taking from the journal what it holds."""
     replies: dict[str, Result] = {}
     while (call := case.next_call(replies)) is not None:
-        journal = window.journal
-        if journal.is_kept(call.call_id) and not window.forget(call.call_id):
-            replies[call.call_id] = journal.result(call.call_id)
+        window.needed.add(call.call_id)
+        if window.journal.is_kept(call.call_id) and not window.forget(call.call_id):
+            replies[call.call_id] = window.journal.result(call.call_id)
             continue
-        again = call.call_id in journal
+        window.journal.about_to_send(call)
         result = await judge.ask(call)
         window.keep(call, result)
         replies[call.call_id] = result
-        spending.n_sent += 1
-        spending.n_resent += again
-        spending.n_failed += isinstance(result, CallFailure)
         progress.n_calls_sent += 1
         on_progress(progress)
 

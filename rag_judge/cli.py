@@ -461,3 +461,7 @@ def _print_plan(planned: PlannedSpend) -> None:
 
 def _print_json(value: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -105,6 +105,7 @@ class ModelServer:
         self.server = server
         self.dialect = Dialect()
         self.fallbacks: list[str] = []  # what the server refused, in the order it did
+        self._has_replied = False
         self._now = now
         self._say = say
         self._url = endpoint_url(server.base_url)
@@ -163,12 +164,17 @@ class ModelServer:
         for _ in range(MAX_REPAIRS + 1):
             dialect = self.dialect
             body = self._body(call, dialect)
-            status, headers, raw = await self._post(body)
+            sent = _as_sent(body, call)
+            status, headers, raw = await self._post(body, sent)
             meaning = meaning_of(status, headers, raw, self._now(), public_url(self.server.base_url))
             if isinstance(meaning, Accepted | CaseRefused):
+                self._has_replied = True
                 return body, raw, meaning
             if isinstance(meaning, TryAgain):
-                raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=_without_messages(body))
+                raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=sent)
+            if isinstance(meaning, RunRefused) and status == 200 and self._has_replied:
+                # A page instead of a reply is a wrong address at first, and a passing fault of some proxy later.
+                raise _Passing(meaning.detail, None, answered=True, sent=sent)
             if isinstance(meaning, RunRefused):
                 raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
             refusal = meaning
@@ -185,15 +191,17 @@ class ModelServer:
         self.dialect = weaker
         self.fallbacks.append(refusal.what)
 
-    async def _post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], str]:
+    async def _post(self, body: Mapping[str, Any], sent: Mapping[str, Any]) -> tuple[int, Mapping[str, str], str]:
+        """Status, headers (names in lower case) and body of one HTTP exchange. Raises _Passing when it breaks."""
         import asyncio
+
+        import aiohttp
 
         import httpx2
         import openai
 
         if self._client is None:
             raise RuntimeError("ModelServer is used in an `async with`")
-        sent = _without_messages(body)
         try:
             # The client's own limit is per read: a server that drips a byte a second would never meet it.
             async with asyncio.timeout(self.server.timeout_s):
@@ -201,12 +209,11 @@ class ModelServer:
                 raw = response.content
         except openai.APIStatusError as error:
             response, raw = error.response, error.response.content
-        except (openai.APITimeoutError, TimeoutError) as error:
+        except TimeoutError as error:
             raise _Passing(f"no reply within {self.server.timeout_s:g} s", None, answered=False, sent=sent) from error
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
+            # The transport calls a closed connection a time-out, and lets some of aiohttp's own errors through.
             raise _Passing(f"connection failed: {error.__cause__ or error}", None, answered=False, sent=sent) from error
-        except httpx2.HTTPError as error:
-            raise _Passing(f"broken reply: {error}", None, answered=False, sent=sent) from error
         headers = {name.lower(): value for name, value in response.headers.items()}
         return response.status_code, headers, raw.decode("utf-8", errors="replace")
 

@@ -26,7 +26,7 @@ _STRINGS = {
     opener: re.compile(rf"{opener}((?:[^{closers}\\]+|\\.)*+)[{closers}]", re.DOTALL)
     for opener, closers in _CLOSERS.items()
 }
-_ESCAPED_OR_QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
+_ESCAPED_OR_QUOTE = re.compile(r'\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))|"', re.DOTALL)
 _LOOSE_JSON = json.JSONDecoder(strict=False)  # raw line breaks in strings
 _GAP = re.compile(  # white space or one comment; not the slashes of {https://host}
     rf"[\s{ZERO_WIDTH}]+|(?:(?<!:)//|#)[^\n\r\u2028\u2029]*|/\*.*?\*/", re.DOTALL
@@ -38,13 +38,17 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 _REASONING = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad"
-_MARK = re.compile(
-    rf"[<◁]\s?(?P<slash>/?)\s?(?:\w{{1,20}}:)?(?P<name>(?i:{_REASONING}))(?:\s[^<>]{{0,200}})?(?P<empty>/?)[>▷]"
-    r"|\[(?P<bracket_slash>/?)THINK\]"
-    r"|<\|channel\|>(?P<channel>analysis|final)"
-    rf"|(?P<object>(?:[\[［]\s*+)?[{{｛](?=[\s{ZERO_WIDTH}]*+(?:[\"'“”„‟‘’‚‛＂＇}}｝/#]|[^\W\d])))"
+_TAG = (
+    rf"(?:[<◁]\s?(?P<slash>/?)\s?(?:\w{{1,20}}:)?(?P<name>(?i:{_REASONING}))(?:\s[^<>]{{0,200}})?(?P<empty>/?)[>▷]"
+    r"|\[(?P<bracket_slash>/?)THINK\]|<\|channel\|>(?P<channel>analysis|final))"
 )
-_SHAPE = re.compile(r'"(?:[^"\\]+|\\.)*+"|“[^”]*+”|(?P<lost>["“])|(?P<open>[{｛\[［])|(?P<close>[}｝\]］])', re.DOTALL)
+_MARK = re.compile(
+    rf"{_TAG}|(?P<object>(?:[\[［]\s*+)?[{{｛](?=[\s{ZERO_WIDTH}]*+(?:[\"'“”„‟‘’‚‛＂＇}}｝/#]|[^\W\d])))"
+)
+_DOUBLE_QUOTED, _SINGLE_QUOTED = r'"(?:[^"\\]+|\\.)*+"|“[^”]*+”', r"'(?:[^'\\]+|\\.)*+'"
+_SHAPE_END = rf"(?P<tag>{_TAG})|(?P<open>[{{｛\[［])|(?P<close>[}}｝\]］])"
+_SHAPE = re.compile(rf'{_DOUBLE_QUOTED}|(?P<lost>["“])|{_SHAPE_END}', re.DOTALL)
+_PYTHON_SHAPE = re.compile(rf"""{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}|(?P<lost>["“'])|{_SHAPE_END}""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +172,10 @@ class _Scan:
     def _after_break(self, start: int) -> int | None:
         if not self.reader.committed:
             return start + 1  # a brace of the prose
-        end = self.reader.end_of_broken()
-        self.found.append(Found(self.reader.open[0], self.text[start:end], False))
-        if end is not None:
-            return end
-        tag = next((mark for mark in _MARK.finditer(self.text, start + 1) if not mark["object"]), None)
-        return tag.start() if tag and _closes(tag) else None
+        self.reader.leave_broken()
+        after = self.reader.pos if self.reader.pos < len(self.text) else None
+        self.found.append(Found(self.reader.open[0], self.text[start:after], False))
+        return after
 
 
 def _closes(mark: re.Match[str]) -> bool:
@@ -194,25 +196,32 @@ class _Reader:
         self.open: list[Any] = []  # the containers not closed yet, outermost first
         self.committed = False  # this is an object, if perhaps a broken one; else a brace in prose
         self.after_string = False  # the last value or key was a quoted string: its end may have been a quote inside it
+        self.single_quoted = False  # as Python writes strings: then an apostrophe is a quote
 
     def read(self, start: int) -> Any:
         """The object or array that begins at `start`; its end is `pos`."""
-        self.pos, self.open, self.committed, self.after_string = start, [], False, False
+        self.pos, self.open = start, []
+        self.committed = self.after_string = self.single_quoted = False
         return self._value()
 
-    def end_of_broken(self) -> int | None:
-        """Where the object that broke ends; None where it is cut, or where a string may have ended too early."""
-        if self.after_string:
-            return None
+    def leave_broken(self) -> None:
+        """Moves `pos` to where reading may go on after the break: the object's end, or a tag that ends reasoning.
+
+        That is the end of the text where the object is cut, and where a string may have ended too early: then what
+        follows may still be inside that string, and only a tag beyond the object's end is one.
+        """
         depth = len(self.open)
-        for mark in _SHAPE.finditer(self.text, self.pos):
-            self._advance(mark.end())
-            if mark["lost"]:
-                return None
+        for mark in (_PYTHON_SHAPE if self.single_quoted else _SHAPE).finditer(self.text, self.pos):
             depth += bool(mark["open"]) - bool(mark["close"])
-            if depth == 0:
-                return mark.end()
-        return None
+            if depth <= 0 and not self.after_string:
+                self._advance(mark.end())
+                return
+            if mark["lost"] or (mark["tag"] and not (_closes(mark) and (depth <= 0 or not self.after_string))):
+                break
+            if mark["tag"]:
+                self._advance(mark.start())
+                return
+        self._advance(len(self.text))
 
     def _advance(self, end: int) -> None:
         self.steps += end - self.pos + 1
@@ -278,6 +287,7 @@ class _Reader:
         return key, self._value()
 
     def _string(self) -> str:
+        self.single_quoted = self.single_quoted or self.text[self.pos] == "'"
         string = _STRINGS[self.text[self.pos]].match(self.text, self.pos)
         self._advance(string.end() if string else len(self.text))
         self.after_string = True
@@ -309,7 +319,10 @@ class _Reader:
 
 
 def _as_json(escaped: re.Match[str]) -> str:
-    """The same character as a JSON string writes it: bare double quotes escaped, other escaped quotes bare."""
-    if escaped[1] is None:
+    """The same character as a JSON string writes it."""
+    code, character = escaped[1] or escaped[2], escaped[3]
+    if code:
+        return json.dumps(chr(int(code, 16)))[1:-1]
+    if character is None:
         return '\\"'
-    return escaped[1] if escaped[1] in _CLOSERS and escaped[1] != '"' else escaped[0]
+    return character if character in _CLOSERS and character != '"' else escaped[0]

@@ -37,14 +37,14 @@ _FILTERED = frozenset({"contentfilter", "contentfiltered", "safety"})
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]+")
 _PREFACE = (
     r"(?:(?:(?:(?:i'?m|i am|we'?re|we are) )?(?:\w+ )?(?:sorry|afraid)|(?:my \w* ?)?apologies"
-    r"|i (?:\w+ )?apologi[sz]e|unfortunately|regrettably|as an? [^.;,]{0,80}?(?:,| (?=i\b))|thank(?:s| you)[^.;,!]{0,80},)"
-    r"(?: (?:for|about) [^,.;]{0,60})?[\s,:!-]*(?:but|that|however|and)?[\s,]*){0,3}"
+    r"|i (?:\w+ )?apologi[sz]e|unfortunately|regrettably|as an? [^.;,]{0,80}?(?:,| (?=i\b))"
+    r"|thank(?:s| you)[^.;,!]{0,80},)(?: (?:for|about) [^,.;]{0,60})?[\s,:!-]*(?:but|that|however|and)?[\s,]*){0,3}"
 )
 _UNABLE = (
     r"(?:(?:can ?not|can't|could not|couldn't|will not|won't) (?:be able to )?|(?:(?:am|are|'m|'re) )?(?:"
-    r"unable to |not (?:able|allowed|permitted|willing|going) to |not comfortable (?:with )?|(?:prohibited|forbidden) from )"
-    r"|(?:(?:must|have to|will|need to) )?(?:\w+ly )?(?:decline|refuse) to |(?:would|'d) rather not |prefer not to )"
-    r"(?:(?:really|directly|ethically|currently|fully|in good conscience) )?"
+    r"unable to |not (?:able|allowed|permitted|willing|going) to |not comfortable (?:with )?"
+    r"|(?:prohibited|forbidden) from )|(?:(?:must|have to|will|need to) )?(?:\w+ly )?(?:decline|refuse) to "
+    r"|(?:would|'d) rather not |prefer not to )(?:(?:really|directly|ethically|currently|fully|in good conscience) )?"
 )
 _TASK = (
     r"(?:(?:help(?! but)|assist|comply|provid\w+ (?!it |the answer )|fulfil|respond|continu|engag|process|perform"

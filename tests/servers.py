@@ -3,8 +3,9 @@
     with JudgeServer(lambda request: '{"grounded": true}') as judge:
         ...  # judge.base_url, judge.requests, judge.max_concurrency
 
-A reply function returns a text, or one of the values of `misbehaviour`. It runs on the thread of its connection and may block; what it
-raises is raised again where the server's block ends. As a process of its own: `python -m tests.servers judge --help`.
+A reply function returns a text, or one of the values of `misbehaviour`. It runs on the thread of its connection and
+may block; what it raises is raised again where the server's block ends. As a process of its own:
+`python -m tests.servers judge --help`.
 """
 
 from __future__ import annotations
@@ -131,11 +132,13 @@ class _Connection(BaseHTTPRequestHandler):
             self.close_connection = True
         match what:
             case Respond(status, body, headers, content_type):
-                self.wfile.write(_head(status, len(body.encode()), content_type, headers) + body.encode())
+                sent = _utf8(body)
+                self.wfile.write(_head(status, len(sent), content_type, headers) + sent)
             case Truncated(body, n_bytes):
-                self.wfile.write(_head(200, len(body.encode())) + body.encode()[:n_bytes])
+                sent = _utf8(body)
+                self.wfile.write(_head(200, len(sent)) + sent[:n_bytes])
             case Drip(body, pause_s, n_bytes):
-                self._drip(body.encode(), pause_s, n_bytes)
+                self._drip(_utf8(body), pause_s, n_bytes)
             case Garbage(sent):
                 self.wfile.write(sent)
             case Reset(after_headers):
@@ -159,6 +162,11 @@ class _Connection(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.rfile.close()  # holds the socket open as well
         self.connection.close()
+
+
+def _utf8(body: str) -> bytes:
+    """The bytes of a body. A lone surrogate, which UTF-8 cannot say, becomes the escape that JSON has for it."""
+    return body.encode("utf-8", errors="backslashreplace")
 
 
 def _head(

@@ -14,7 +14,7 @@ from typing import Any
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, copy_into, read_run
-from rag_judge.calls import JournalCost, RecordedReplies
+from rag_judge.calls import JournalCost, RecordedReplies, sent_log
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Endpoint, open_endpoint, public_endpoint
 from rag_judge.errors import CannotGoOn, InputError
@@ -158,6 +158,7 @@ def complete(
     manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
     write_report(folder, manifest, graded, cases, answers, settings.run.lang)
     folder.write_json("manifest.json", manifest)
+    sent_log(folder.journal).unlink(missing_ok=True)  # only a run that may be resumed needs it
     return RunResult(folder, graded.summary, graded.lines, exit_code(graded.summary, settings))
 
 

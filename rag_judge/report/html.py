@@ -135,11 +135,7 @@ def render_report(
         sections=shown_sections,
         levels=", ".join(dict.fromkeys(percent(level) for level, _, _ in intervals(summary))),
         abstention=summary["abstention"],
-        types=_types(summary, lang),
-        causes=[
-            (name, n, CAUSES[lang].get(name), _layer(LAYER_OF.get(name), lang)) for name, n in _most(summary, "causes")
-        ],
-        layers=[(_layer(name, lang), n) for name, n in _most(summary, "layers")],
+        **_tables(summary, lang),
         cases=[_shown(given, manifest.get("match", "exact"), lang) for given in cases],
         anchors={given.row.id: f"case-{i}" for i, given in enumerate(cases, 1)},
         n_cases=summary["n_cases"],
@@ -270,6 +266,16 @@ def _intervals(summary: Tree, lang: str) -> Pairs:
 
 
 # --- where it goes wrong ------------------------------------------------------------------------------------------
+
+
+def _tables(summary: Tree, lang: str) -> dict[str, Any]:
+    """The tables by type, cause and layer, as the template names them."""
+    causes, layers = _most(summary, "causes"), _most(summary, "layers")
+    return {
+        "types": _types(summary, lang),
+        "causes": [(name, n, CAUSES[lang].get(name), _layer(LAYER_OF.get(name), lang)) for name, n in causes],
+        "layers": [(_layer(name, lang), n) for name, n in layers],
+    }
 
 
 def _types(summary: Tree, lang: str) -> list[tuple[str, int, Sequence[str]]]:

@@ -1,0 +1,93 @@
+"""A run that is really killed, again and again, ends as an undisturbed one does."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rag_judge.archive import RunFolder, list_runs
+from tests.eval_sets import numbered_files
+from tests.servers import judge_process
+
+pytestmark = pytest.mark.slow
+COMMAND = [sys.executable, "-m", "rag_judge.cli"]
+ENVIRONMENT = {**os.environ, "OPENAI_API_KEY": "k"}
+
+
+def started(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, "run", *arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def call_ids(folder: RunFolder) -> list[str]:
+    return [json.loads(line)["call_id"] for line in folder.journal.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_run_killed_ten_times_ends_with_the_calls_and_bytes_of_an_undisturbed_one(tmp_path: Path, seed: int) -> None:
+    cases, answers = numbered_files(tmp_path, 60)
+    rng = random.Random(seed)
+    with judge_process("--seed", str(seed), "--delay", "0.02") as base_url:
+        arguments = ["--cases", str(cases), "--answers", str(answers), "--base-url", base_url, "--model", "judge-1"]
+        arguments += ["--repeats", "5", "--concurrency", "4", "--seed", "3"]
+        undisturbed = started(*arguments, "--out", str(tmp_path / "plain"))
+        assert undisturbed.communicate()[1] == b"" or undisturbed.returncode == 0
+        assert undisturbed.returncode == 0
+
+        archive = tmp_path / "killed"
+        n_killed = 0
+        resume: list[str] = []
+        while n_killed < 10:
+            process = started(*arguments, "--out", str(archive), *resume)
+            try:
+                process.wait(timeout=rng.uniform(0.8, 1.6))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                n_killed += 1
+            process.communicate()
+            runs = list_runs(archive)
+            resume = ["--resume", str(runs[0].path)] if runs else []
+            if process.returncode == 0:
+                break
+        ended = started(*arguments, "--out", str(archive), *resume)
+        _, errors = ended.communicate()
+        assert ended.returncode == 0, errors
+    (plain,), (killed,) = list_runs(tmp_path / "plain"), list_runs(archive)
+    assert n_killed > 0
+    assert set(call_ids(killed)) == set(call_ids(plain))
+    assert len(call_ids(killed)) == len(set(call_ids(killed)))
+    for name in ("summary.json", "cases.csv"):
+        assert (killed.path / name).read_bytes() == (plain.path / name).read_bytes()
+    assert killed.read_json("manifest.json")["cost"]["resent"] <= 4 * n_killed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_ends_within_seconds_keeps_its_replies_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    cases, answers = numbered_files(tmp_path, 200)
+    with judge_process("--delay", "0.05") as base_url:
+        arguments = ["--cases", str(cases), "--answers", str(answers), "--base-url", base_url, "--model", "judge-1"]
+        process = started(*arguments, "--out", str(tmp_path / "runs"))
+        journal = None
+        deadline = time.monotonic() + 30
+        while (journal is None or journal.stat().st_size == 0) and time.monotonic() < deadline:
+            journal = next((tmp_path / "runs").glob("*/calls.jsonl"), None)
+        process.send_signal(number)
+        stopped_at = time.monotonic()
+        _, errors = process.communicate(timeout=20)
+        assert time.monotonic() - stopped_at < 10
+    assert process.returncode == 130
+    assert b"go on with: rag-judge run --resume" in errors
+    assert b"Traceback" not in errors
+    assert journal is not None
+    kept = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert kept
+    assert json.loads((journal.parent / "manifest.json").read_text(encoding="utf-8"))["status"] == "incomplete"
