@@ -301,7 +301,7 @@ def init(
         typer.echo(f"  {path}")
 
 
-runs_app = typer.Typer(help="The archive of runs.", rich_markup_mode=None, invoke_without_command=True)
+runs_app = typer.Typer(help="List the runs of the archive, or show one.\n\nExample: rag-judge runs", rich_markup_mode=None, invoke_without_command=True)
 app.add_typer(runs_app, name="runs")
 
 
@@ -311,12 +311,6 @@ def runs(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """List the runs of the archive.
-
-    Example: rag-judge runs
-
-    Example: rag-judge runs show 2026-01-31-baseline
-    """
     context.obj = {"out": Path(out or "runs"), "json": as_json}
     if context.invoked_subcommand is None:
         _list_runs(Path(out or "runs"), as_json=as_json)

@@ -34,6 +34,7 @@ _GAP = re.compile(  # white space or one comment; not the slashes of {https://ho
 _BARE_KEY = re.compile(r"[^\W\d][\w \-]{0,63}")
 _BARE_VALUE = re.compile(r"[^\s,，:：{}｛｝\[\]［］/#\"'“”„‟‘’‚‛＂＇]+")
 _ZERO_WIDTHS = re.compile(f"[{ZERO_WIDTH}]+")
+_LOOSE_KEY = re.compile(r"""["'“”‘’＂＇]([^"'“”‘’＂＇:：\n]{1,80})["'“”‘’＂＇]\s{0,9}[:：]""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
@@ -76,10 +77,14 @@ class Reading:
     """What a text holds outside its reasoning."""
 
     found: tuple[Found, ...]
-    prose: str  # the text without its reasoning; empty where the whole text is one JSON object or array
+    prose: str  # the text without its reasoning and what was found in it
     open_reasoning: bool = False  # reasoning begins and never ends
     tangled: bool = False  # given up: reading on would take more than linear time
     steps: int = 0  # characters walked by the lenient grammar
+
+    def loose_keys(self) -> list[str]:
+        """The quoted keys, each before a colon, that stand in no object."""
+        return _LOOSE_KEY.findall(self.prose)
 
 
 def read_objects(text: str) -> Reading:
@@ -132,7 +137,7 @@ class _Scan:
             while mark := _MARK.search(self.text, pos):
                 after = self._object(mark) if mark["object"] else self._tag(mark)
                 if after is None:
-                    open_reasoning = not mark["object"]
+                    open_reasoning = True
                     break
                 pos = after
         except _TangledError:
@@ -159,23 +164,27 @@ class _Scan:
         self.prose_from = mark.end()
         return mark.end()
 
-    def _object(self, mark: re.Match[str]) -> int | None:
-        """Where reading goes on after a brace; None where nobody can say."""
+    def _object(self, mark: re.Match[str]) -> int:
+        """Where reading goes on after a brace."""
         start = mark.start()
         try:
             value = self.reader.read(start)
         except _BrokenError:
             return self._after_break(start)
-        self.found.append(Found(value, self.text[start : self.reader.pos], True))
-        return self.reader.pos
+        return self._keep(start, value, True)
 
-    def _after_break(self, start: int) -> int | None:
+    def _after_break(self, start: int) -> int:
         if not self.reader.committed:
             return start + 1  # a brace of the prose
         self.reader.leave_broken()
-        after = self.reader.pos if self.reader.pos < len(self.text) else None
-        self.found.append(Found(self.reader.open[0], self.text[start:after], False))
-        return after
+        return self._keep(start, self.reader.open[0], False)
+
+    def _keep(self, start: int, value: Any, intact: bool) -> int:
+        end = self.reader.pos
+        self.found.append(Found(value, self.text[start:end], intact))
+        self.prose.append(self.text[self.prose_from : start])
+        self.prose_from = end
+        return end
 
 
 def _closes(mark: re.Match[str]) -> bool:

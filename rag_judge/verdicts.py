@@ -120,7 +120,7 @@ def read_verdict(
         return message
     readings = [read_objects(text) for text in message.texts]
     evidence = _weighed([found for reading in readings for found in reading.found], fields)
-    unsafe = _never_ended(readings)
+    unsafe = _out_of_order(readings, fields)
     verdict = unsafe or _agreed(evidence)
     if isinstance(verdict, Verdict) or verdict.reason == "conflicting":
         return verdict
@@ -307,8 +307,7 @@ def _agreed(evidence: _Evidence) -> Verdict | Unscored:
             return _unscored("unreadable", "", faults[0])
         return _unscored("unreadable", "broken JSON", evidence.broken[0]) if evidence.broken else Unscored("unreadable")
     first = evidence.verdicts[0]
-    others = [verdict.values for verdict in evidence.verdicts[1:]] + evidence.legible
-    for other in others:
+    for other in [verdict.values for verdict in evidence.verdicts[1:]] + evidence.legible:
         for name, value in other.items():
             if value != first.values[name]:
                 return _unscored("conflicting", f"{name} is both", f"{first.values[name]} and {value}")
@@ -317,11 +316,17 @@ def _agreed(evidence: _Evidence) -> Verdict | Unscored:
     return first
 
 
-def _never_ended(readings: Sequence[Reading]) -> Unscored | None:
-    if any(reading.open_reasoning for reading in readings):
-        return Unscored("unreadable", "the reply ends while still reasoning")
-    if any(reading.tangled for reading in readings):
-        return Unscored("unreadable", "the reply is too tangled to read")
+def _out_of_order(readings: Sequence[Reading], fields: Sequence[VerdictField]) -> Unscored | None:
+    """Why nothing found in the readings can be trusted; None where it can."""
+    names = {_plain(entry.name) for entry in fields}
+    for reading in readings:
+        if reading.open_reasoning:
+            return Unscored("unreadable", "the reply ends while still reasoning")
+        if reading.tangled:
+            return Unscored("unreadable", "the reply is too tangled to read")
+        # A verdict that lost its brace, or whose string was left too early: what was found may be quoted in it.
+        if any(_plain(key) in names for key in reading.loose_keys()):
+            return _unscored("unreadable", "a field stands outside any object", reading.prose)
     return None
 
 
@@ -378,7 +383,7 @@ def _is_blank(text: str) -> bool:
 
 def _refuses(prose: str) -> bool:
     """True when one of the first sentences declines to judge."""
-    start = re.sub(r"^\W+", "", re.sub(r"[*_]", "", prose[:1000].replace("’", "'").lower()))
+    start = re.sub(r"^\W+|[*_]", "", prose[:1000].replace("’", "'").lower())
     sentences = [re.sub(r"^\W+", "", sentence) for sentence in _SENTENCE_END.split(start)[:3]]
     return any(_REFUSAL_ENGLISH.match(sentence) or _REFUSAL_CHINESE.match(sentence) for sentence in sentences)
 

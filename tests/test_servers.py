@@ -254,7 +254,7 @@ def test_a_rag_system_misbehaves_in_the_same_ways() -> None:
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("misbehaviour", [Never(), Drip("x" * 1000, 5.0), Drip("x" * 10_000_000, 0.0, 10_000_000)])
+@pytest.mark.parametrize("misbehaviour", [Never(), Drip("x" * 1000, 60.0), Drip("x" * 10_000_000, 0.0, 10_000_000)])
 def test_closing_ends_open_requests_idle_connections_and_every_thread(misbehaviour: Misbehaviour) -> None:
     before, n_files = threading.active_count(), len(os.listdir("/dev/fd"))
     arrived = threading.Event()
@@ -269,7 +269,7 @@ def test_closing_ends_open_requests_idle_connections_and_every_thread(misbehavio
         waiting.request("POST", CHAT, json.dumps(HELLO))
         assert arrived.wait(30)
         started = time.monotonic()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20  # not the 60 s of the pause
     waiting.close()
     idle.close()
     assert threading.active_count() == before

@@ -127,6 +127,8 @@ def test_a_verdict_is_read_through_what_cannot_change_its_meaning(text: str) -> 
         pytest.param(PLAIN.replace("true", "TRUE"), id="no_json_word"),
         pytest.param(PLAIN[:-1], id="no_last_brace"),
         pytest.param(PLAIN[1:], id="no_first_brace"),
+        pytest.param(f"'depth': 4, 'reason': 'It holds {PLAIN}'}}", id="no_first_brace_and_another_quoted"),
+        pytest.param(f'{{"reason": "It holds " }} {PLAIN} ", "depth": 3}}', id="closed_by_what_it_quotes"),
         pytest.param(PLAIN.replace(":", "", 1), id="no_colon"),
         pytest.param(PLAIN.replace(",", "", 1), id="no_comma"),
         pytest.param(PLAIN.replace(",", ",,", 1), id="two_commas"),
@@ -452,8 +454,29 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-MARKS = """{ } [ ] " ' “ ” : ， , \\ /* */ // # <think> </think> true True null 4 depth "depth": cites_source""".split()
-PIECES = st.sampled_from([*MARKS, "\n", " ", "\ud83d", "\\x1f", '"tone": "mixed"', "I cannot ", PLAIN, OTHER])
+MARKS = [
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    "'",
+    "“",
+    "”",
+    ":",
+    "，",
+    ",",
+    "\\",
+    "/*",
+    "*/",
+    "//",
+    "#",
+    "<think>",
+    "</think>",
+    "true",
+]
+WORDS = ["True", "null", "4", "depth", '"depth":', "cites_source", '"tone": "mixed"', "I cannot ", "\n", " ", "\\x1f"]
+PIECES = st.sampled_from([*MARKS, *WORDS, "\ud83d", PLAIN, OTHER])
 TANGLES = st.lists(PIECES, max_size=30).map("".join)
 PROSE = st.text(st.characters(exclude_characters="{}[]<>｛｝［］◁▷"), max_size=40)
 REASONS = st.text(max_size=30) | TANGLES
@@ -544,11 +567,12 @@ def test_the_lenient_grammar_contains_strict_json(members: dict[str, Any]) -> No
     assert lenient.found[0].text == text
 
 
-TANGLED = """{ } " \\ {" {' {“ {"a": {a: {a:{ {"a":[ {/* {// {# [ </think> <think> </think><think> {"a":x {"a":x} {"a":1}
-{"a":"x</think> {"a":x</think> </think>{"a": {"a":"x\\d" {'a':x'""".split()
+TANGLED = ["{", "}", '"', "\\", '{"', "{'", "{“", '{"a":', "{a:", "{a:{", '{"a":[', "{/*", "{//", "{#", "[", "[ ", "< "]
+TAGGED = ["<think>", "</think>", "</think><think>", '{"a":x</think>', '{"a":"x</think>', '</think>{"a":', "<think>{"]
+BROKEN = ['{"a":x', '{"a":x}', '{"a":1}', '{"a":"x\\d"', "{'a':x'", '{"a":"x" y}', "“{a:1", '"depth', "{a:1,"]
 
 
-@pytest.mark.parametrize("piece", TANGLED)
+@pytest.mark.parametrize("piece", [*TANGLED, *TAGGED, *BROKEN])
 def test_the_work_grows_with_the_length_of_a_tangled_text_and_no_faster(piece: str) -> None:
     small, large = (read_objects(piece * n).steps for n in (2_000, 8_000))
     assert large <= 4 * small + 1_000

