@@ -289,8 +289,8 @@ def _grades(members: Members, fields: Sequence[VerdictField]) -> _Grades:
             grades.invalid = grades.invalid or f"{entry.name} is {_shown(given[0])}, expected {_menu(entry)}"
         else:
             grades.values[entry.name] = read[0]
-    for key, extras in by_key.items():
-        if any(not _same(value, extras[0]) for value in extras[1:]):
+    for key, extras in by_key.items():  # lists and objects are not compared: no reason is one
+        if len({value for value in extras if not isinstance(value, list)}) > 1:
             grades.clash = grades.clash or key
     reason = by_key.get("reason", [None])[0]
     grades.reason = reason if isinstance(reason, str) else None
@@ -364,13 +364,6 @@ def _menu(entry: VerdictField) -> str:
     if entry.kind == "boolean":
         return "true or false"
     return f"a whole number from {entry.low} to {entry.high}" if entry.kind == "score" else " or ".join(entry.choices)
-
-
-def _same(value: object, other: object) -> bool:
-    try:
-        return type(value) is type(other) and value == other
-    except RecursionError:
-        return False
 
 
 def _plain(key: str) -> str:

@@ -39,10 +39,11 @@ class Settings:
     min_coverage: float = (
         0.0  # refuse where the contexts hold less than this share of the question's content; 0: always answer
     )
-    second_share: float = 0.6  # a second sentence is quoted if it matches at least this share of the best one's match
+    most_characters: int = 45  # of both quoted sentences together
+    second_share: float = 0.85  # a second sentence is quoted if it matches at least this share of the best one's match
 
 
-V1 = Settings(version="v1", prompt_version="extract-1", k=5)
+V1 = Settings(version="v1", prompt_version="extract-1", k=4)
 V2 = Settings("v2", prompt_version="extract-2", k=8, heading_weight=2, tenant_filter=True, min_coverage=0.3)
 VERSIONS: Mapping[str, Settings] = {settings.version: settings for settings in (V1, V2)}
 
@@ -251,8 +252,13 @@ class Assistant:
                 match = sum(index.weight(term) for term in asked if term in terms)
                 ranked.append((match, chunk.id, sentence))
         ranked.sort(key=lambda candidate: -candidate[0])
-        best = ranked[0][0]
-        enough = [candidate for candidate in ranked[1:2] if best and candidate[0] >= self.settings.second_share * best]
+        best, _, first = ranked[0]
+        room = self.settings.most_characters - len(first)
+        enough = [
+            candidate
+            for candidate in ranked[1:2]
+            if best and candidate[0] >= self.settings.second_share * best and len(candidate[2]) <= room
+        ]
         return [(chunk_id, sentence) for _, chunk_id, sentence in [ranked[0], *enough]]
 
 

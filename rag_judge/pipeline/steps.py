@@ -37,7 +37,7 @@ from rag_judge.table import Measures, case_rows
 EMBEDDED = "embedded"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 # The embedded model rambles: a short reason keeps a case within seconds.
-EMBEDDED_REASON_LENGTH, EMBEDDED_MAX_TOKENS = 60, 120
+EMBEDDED_REASON_LENGTH, EMBEDDED_MAX_TOKENS = 24, 120
 N_CASES_IN_REPORT = 200
 
 
