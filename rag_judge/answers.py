@@ -17,7 +17,6 @@ from rag_judge.errors import InputError
 from rag_judge.records import Answer, Context
 from rag_judge.rows import Row, RowFile, json_line, kind_of
 
-
 # A field of `meta` with more values than this (a request id, a time) is no factor of the system under test.
 MAX_FACTOR_VALUES = 20
 
@@ -61,9 +60,7 @@ class AnswerSet:
                 if len(values) <= MAX_FACTOR_VALUES:
                     values.add(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         if n_unknown:
-            self.warnings.append(
-                f"{self.path}: {n_unknown} answers belong to no case of the eval set; they are not used"
-            )
+            self.warnings.append(f"{self.path}: {n_unknown} answers belong to no case of the eval set and are not used")
 
     def get(self, case_id: str) -> Answer:
         """The answer to a case. A case without a row gets an answer whose error says so."""

@@ -301,7 +301,11 @@ def init(
         typer.echo(f"  {path}")
 
 
-runs_app = typer.Typer(help="List the runs of the archive, or show one.\n\nExample: rag-judge runs", rich_markup_mode=None, invoke_without_command=True)
+runs_app = typer.Typer(
+    help="List the runs of the archive, or show one.\n\nExample: rag-judge runs",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
 app.add_typer(runs_app, name="runs")
 
 

@@ -297,7 +297,7 @@ def mapped(response: Any, mapping: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _filled(template: Any, names: Mapping[str, Any]) -> Any:
-    """The request template with the case in place. A value that is one whole expression keeps its type; None is left out."""
+    """The request template with the case in place. One whole expression keeps its type; None is left out."""
     if isinstance(template, dict):
         parts = {name: _filled(part, names) for name, part in template.items()}
         return {name: part for name, part in parts.items() if part is not None}

@@ -196,7 +196,6 @@ class ModelServer:
         import asyncio
 
         import aiohttp
-
         import httpx2
         import openai
 

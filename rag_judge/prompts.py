@@ -89,7 +89,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
 
 
 def language_of(question: str, wanted: str, prompts: Mapping[str, Prompt]) -> str:
-    """The language in which a case is judged: the wanted one, or with `auto` the question's, where the prompt has it."""
+    """The language in which a case is judged: the wanted one, or with `auto` the question's if the prompt has it."""
     lang = wanted if wanted != "auto" else ("zh" if is_chinese(question) else "en")
     if lang in prompts:
         return lang

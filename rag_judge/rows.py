@@ -45,12 +45,10 @@ class RowFile:
         self.path = path
         self.format = _format_of(path)
         self.sha256 = file_sha256(path)
-        self._file: IO[bytes]
-        if self.format == "jsonl":
-            self._file = path.open("rb")
-            self._lines: list[int] | None = None
-        else:
-            self._file = tempfile.TemporaryFile("w+b")
+        self._lines: list[int] | None = None
+        # Closed by `close`: the rows are read as long as the object lives.
+        self._file: IO[bytes] = path.open("rb") if self.format == "jsonl" else tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        if self.format != "jsonl":
             self._lines = []
             try:
                 for line, fields in _converted(path, self.format):

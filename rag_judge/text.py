@@ -54,6 +54,9 @@ def words(text: str) -> list[str]:
     """The words of a text, folded to NFKC and lower case: runs of letters and digits; CJK runs as character pairs."""
     found: list[str] = []
     for run in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if run.isascii():  # most runs, and ten times faster than looking for CJK in them
+            found.append(run)
+            continue
         at = 0
         for cjk in _CJK.finditer(run):
             if cjk.start() > at:

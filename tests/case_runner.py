@@ -135,7 +135,7 @@ def check_dataset(case: Case, folder: Path) -> str | None:
             answers = {str(row.fields["id"]): answer_from_row(row) for row in rows}
     except InputError as error:
         return _first_of([_error_differs(str(error), want) for want in wanted])
-    differences = []
+    differences: list[str | None] = []
     for want in wanted:
         if want["result"] != "load":
             differences.append("loaded, expected an error")
@@ -220,7 +220,9 @@ def _mean_differs(items: list[Any], expected: Mapping[str, Any]) -> str | None:
     rows = [
         CaseRow(str(i), None, "unscored", did_abstain=False, drawn=True, n_votes=0, unscored_reason="unreadable")
         if item == "invalid"
-        else CaseRow(str(i), None, "pass", did_abstain=False, drawn=True, n_votes=1, grounded=True, judge_pass=bool(item))
+        else CaseRow(
+            str(i), None, "pass", did_abstain=False, drawn=True, n_votes=1, grounded=True, judge_pass=bool(item)
+        )
         for i, item in enumerate(items)
     ]
     judge = summarise(rows, k=5, seed=0, mode="passfail")["judge"]
@@ -228,7 +230,10 @@ def _mean_differs(items: list[Any], expected: Mapping[str, Any]) -> str | None:
     checks = [_differs(value, expected["mean"]), _differs(judge["graded"], expected["graded"])]
     checks.append(_differs(judge["drawn"], expected["total"]))
     if "bounds" in expected:
-        checks += [_differs(judge["pass_worst"], expected["bounds"][0]), _differs(judge["pass_best"], expected["bounds"][1])]
+        checks += [
+            _differs(judge["pass_worst"], expected["bounds"][0]),
+            _differs(judge["pass_best"], expected["bounds"][1]),
+        ]
     return _first(*checks)
 
 

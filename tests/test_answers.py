@@ -21,7 +21,10 @@ def answer(is_text: bool = False, **fields: Any) -> Answer:
 def test_a_full_row_is_read_whole() -> None:
     found = answer(
         answer="500 [1]",
-        contexts=[{"id": "p#3", "text": "500 sessions", "score": 0.8, "tenant": "a", "page": 7}, {"id": 4, "text": "x"}],
+        contexts=[
+            {"id": "p#3", "text": "500 sessions", "score": 0.8, "tenant": "a", "page": 7},
+            {"id": 4, "text": "x"},
+        ],
         citations=["p#3", 4, {"id": "z"}],
         refused=False,
         sent_contexts=["p#3"],
@@ -49,7 +52,9 @@ def test_contexts_as_texts_have_no_id() -> None:
 def test_in_csv_an_empty_answer_is_an_answer_and_words_stay_words() -> None:
     assert answer(is_text=True, answer="").answer == ""
     assert answer(is_text=True, answer="NA").answer == "NA"
-    found = answer(is_text=True, answer="x", contexts="one text", latency_s="0.5", refused="yes", meta='{"k":1}', error="")
+    found = answer(
+        is_text=True, answer="x", contexts="one text", latency_s="0.5", refused="yes", meta='{"k":1}', error=""
+    )
     assert (found.contexts, found.latency_s, found.refused) == ((Context(None, "one text"),), 0.5, True)
     assert (found.meta, found.error) == ({"k": 1}, None)
     assert answer(is_text=True, contexts='[{"id":"a","text":"t"}]').contexts == (Context("a", "t"),)
@@ -63,7 +68,10 @@ def test_in_csv_an_empty_answer_is_an_answer_and_words_stay_words() -> None:
         ({"contexts": {"id": "a"}}, "contexts: found"),
         ({"contexts": [5]}, "contexts[0]: found 5 (number), expected an object with id, text and score"),
         ({"contexts": [{"id": True}]}, "contexts[0].id: found true (true/false)"),
-        ({"contexts": [{"id": "a", "score": "high"}]}, 'contexts[0].score: found "high" (text), expected a finite number'),
+        (
+            {"contexts": [{"id": "a", "score": "high"}]},
+            'contexts[0].score: found "high" (text), expected a finite number',
+        ),
         ({"latency_s": True}, "latency_s: found true"),
         ({"meta": []}, "meta: found [] (list), expected an object"),
         ({"refused": "no"}, 'refused: found "no" (text), expected true or false'),
@@ -93,7 +101,7 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 def test_rows_of_unknown_cases_give_one_warning_with_their_count(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": "a", "answer": "1"}, {"id": "x", "answer": "2"}, {"id": "y", "answer": "3"})
     with closing(AnswerSet(path, {"a", "b"})) as answers:
-        assert answers.warnings == [f"{path}: 2 answers belong to no case of the eval set; they are not used"]
+        assert answers.warnings == [f"{path}: 2 answers belong to no case of the eval set and are not used"]
         assert answers.get("a").answer == "1"
         assert answers.get("b").error == "no answer to this case in the answers file"
 

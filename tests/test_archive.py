@@ -60,7 +60,9 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_the_case_table_has_the_contracts_columns_first_and_its_cell_forms(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", TODAY)
     rows = [
-        CaseRow("=1+1", "事实", "fail", hit=True, recall=2 / 3, n_votes=3, evidence='@SUM("x"),\n2', leak=False, mrr=1.0),
+        CaseRow(
+            "=1+1", "事实", "fail", hit=True, recall=2 / 3, n_votes=3, evidence='@SUM("x"),\n2', leak=False, mrr=1.0
+        ),
         CaseRow("007", None, "no_answer"),
         CaseRow("\ud83d", "x", "pass", score=2.5),
     ]

@@ -119,17 +119,21 @@ def test_parquet_rows_load_with_their_missing_values_left_out(tmp_path: Path) ->
             id="duplicate id",
         ),
         pytest.param('{"id":1,"q":"x"}\n{"id":"1","q":"y"}', "id '1' stands twice, on lines 1 and 2", id="1 and '1'"),
-        pytest.param('["a"]', "found \"a\" (text), expected an array of JSON objects", id="array of texts"),
+        pytest.param('["a"]', 'found "a" (text), expected an array of JSON objects', id="array of texts"),
         pytest.param('[{"id":"a","q":"x"}', "not a valid JSON array: found '', expected ','", id="array cut off"),
         pytest.param('[{"id":"a","q":"x"}] 1', "found '1' after its end", id="something after the array"),
         pytest.param('[{"id":"a","q":"x"},\n{"id": nul}]', "cases.jsonl:2: not valid JSON", id="array, bad element"),
         pytest.param("[]", "the array has no rows", id="empty array"),
         pytest.param("7", "cases.jsonl:1: found 7 (number), expected one JSON object a line", id="a number"),
         pytest.param('{"id":"a","q":"x","score":NaN}', "NaN is no JSON value", id="NaN"),
-        pytest.param('{"id":"a","q":"x","must_include":[[]]}', "must_include[0]: found an empty list", id="empty any-of"),
+        pytest.param(
+            '{"id":"a","q":"x","must_include":[[]]}', "must_include[0]: found an empty list", id="empty any-of"
+        ),
         pytest.param('{"id":"a","q":"x","must_include":[""]}', "must_include[0][0]: found blank", id="empty key point"),
-        pytest.param('{"id":"a","q":"x","must_include":[5]}', "must_include[0]: found 5 (number)", id="number as point"),
-        pytest.param('{"id":"a","q":"x","acceptable":{"b":1}}', "acceptable: found {\"b\": 1} (object)", id="object"),
+        pytest.param(
+            '{"id":"a","q":"x","must_include":[5]}', "must_include[0]: found 5 (number)", id="number as point"
+        ),
+        pytest.param('{"id":"a","q":"x","acceptable":{"b":1}}', 'acceptable: found {"b": 1} (object)', id="object"),
         pytest.param('{"id":"a","q":"x","expect_refusal":"no"}', "expected true or false", id="text as flag"),
         pytest.param('{"id":"a","q":"x","question":"y"}', "'question' repeats 'question' with another", id="two names"),
         pytest.param("[" * 100_000, "not valid JSON", id="deep nesting"),
@@ -186,15 +190,29 @@ def test_the_snapshot_of_json_lines_is_the_file_byte_for_byte(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["c.json", "c.csv", "c.parquet"])
 def test_the_snapshot_of_every_other_format_reads_back_as_the_same_cases(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    rows = [{"id": "1", "question": "x?", "must_include": ["a|b", "c"]}, {"id": "2", "question": "y?", "red_line": True}]
+    rows = [
+        {"id": "1", "question": "x?", "must_include": ["a|b", "c"]},
+        {"id": "2", "question": "y?", "red_line": True},
+    ]
     if name.endswith("json"):
         path.write_text(json.dumps(rows), encoding="utf-8")
     elif name.endswith("csv"):
         path.write_text('id,question,must_include,red_line\n1,x?,"[""a|b"",""c""]",\n2,y?,,true\n', encoding="utf-8")
     else:
-        pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(
-            [("id", pa.string()), ("question", pa.string()), ("must_include", pa.list_(pa.string())), ("red_line", pa.bool_())]
-        )), path)
+        pq.write_table(
+            pa.Table.from_pylist(
+                rows,
+                schema=pa.schema(
+                    [
+                        ("id", pa.string()),
+                        ("question", pa.string()),
+                        ("must_include", pa.list_(pa.string())),
+                        ("red_line", pa.bool_()),
+                    ]
+                ),
+            ),
+            path,
+        )
     snapshot = tmp_path / "snapshot.jsonl"
     with closing(CaseSet(path)) as cases, snapshot.open("wb") as target:
         cases.copy_to(target)
@@ -232,7 +250,9 @@ def test_an_array_larger_than_the_window_is_read_element_by_element(tmp_path: Pa
 
 
 def test_a_raw_line_separator_inside_a_string_ends_no_line(tmp_path: Path) -> None:
-    assert loaded(written(tmp_path, '{"id":"a","q":"one\u2028two\u0085three"}'))[0].question == "one\u2028two\u0085three"
+    assert (
+        loaded(written(tmp_path, '{"id":"a","q":"one\u2028two\u0085three"}'))[0].question == "one\u2028two\u0085three"
+    )
 
 
 def test_the_question_hash_is_of_what_is_asked_alone() -> None:

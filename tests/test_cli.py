@@ -16,9 +16,7 @@ COMMANDS = ["init", "demo", "plan", "collect", "run", "regrade", "runs"]
 KEY = "sk-secret-0123456789"
 
 
-def rag_judge(
-    *arguments: str | Path, cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def rag_judge(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("RAG_JUDGE_", "OPENAI_"))}
     ended = subprocess.run(
         [sys.executable, "-m", "rag_judge.cli", *map(str, arguments)],
@@ -87,7 +85,17 @@ def test_json_is_one_object_and_quiet_is_quiet(tmp_path: Path) -> None:
 
 def test_unreadable_verdicts_end_with_4_and_a_wrong_key_with_5_without_showing_it(tmp_path: Path) -> None:
     cases, answers = numbered_files(tmp_path, 3)
-    arguments = ["run", "--cases", cases, "--answers", answers, "--model", "m", "--no-reask", "--base-url"]
+    arguments: list[str | Path] = [
+        "run",
+        "--cases",
+        cases,
+        "--answers",
+        answers,
+        "--model",
+        "m",
+        "--no-reask",
+        "--base-url",
+    ]
     with JudgeServer(lambda _: "fine, I think") as server:
         assert rag_judge(*arguments, server.base_url, cwd=tmp_path, OPENAI_API_KEY=KEY).returncode == 4
     with JudgeServer(lambda _: UNAUTHORIZED) as server:
@@ -104,7 +112,17 @@ def test_a_run_goes_on_by_its_id_alone(tmp_path: Path) -> None:
     cases, answers = numbered_files(tmp_path, 3)
     healthy = [False]
     with JudgeServer(lambda _: verdict() if healthy[0] else UNAUTHORIZED) as server:
-        arguments = ["run", "--cases", cases, "--answers", answers, "--model", "m", "--base-url", server.base_url]
+        arguments: list[str | Path] = [
+            "run",
+            "--cases",
+            cases,
+            "--answers",
+            answers,
+            "--model",
+            "m",
+            "--base-url",
+            server.base_url,
+        ]
         assert rag_judge(*arguments, cwd=tmp_path).returncode == 5
         healthy[0] = True
         run_id = next((tmp_path / "runs").iterdir()).name
@@ -157,7 +175,9 @@ def test_init_lays_a_project_once_and_overwrites_nothing(tmp_path: Path) -> None
 
 def test_the_settings_that_init_lays_are_valid(tmp_path: Path) -> None:
     rag_judge("init", ".", cwd=tmp_path)
-    ended = rag_judge("plan", "--cases", "eval/rag_cases.json", "--answers", "eval/rag_cases.json", "--judge", "none", cwd=tmp_path)
+    ended = rag_judge(
+        "plan", "--cases", "eval/rag_cases.json", "--answers", "eval/rag_cases.json", "--judge", "none", cwd=tmp_path
+    )
     assert ended.returncode == 0, ended.stderr
     assert "judge calls: 0 to 0" in ended.stdout
 
@@ -184,7 +204,9 @@ def test_a_plan_says_calls_tokens_money_and_the_first_prompt(tmp_path: Path) -> 
 
 
 def test_control_characters_of_a_case_never_reach_the_terminal(tmp_path: Path) -> None:
-    cases = write_rows(tmp_path / "c.jsonl", [{"id": "a\u001b[31m\nb", "question": "x?", "must_include": ["y"], "answer": "z"}])
+    cases = write_rows(
+        tmp_path / "c.jsonl", [{"id": "a\u001b[31m\nb", "question": "x?", "must_include": ["y"], "answer": "z"}]
+    )
     ended = rag_judge("run", "--cases", cases, "--judge", "none", cwd=tmp_path)
     assert "\u001b" not in ended.stdout
     assert "a [31m b" in ended.stdout

@@ -32,13 +32,18 @@ def settings(url: str, system: Mapping[str, Any] | None = None, **endpoint: Any)
 
 
 def cases_file(folder: Path, n: int = 4) -> Path:
-    rows = [{"id": f"q{i}", "question": f"question {i}?"} for i in range(n)]
+    rows: list[dict[str, Any]] = [{"id": f"q{i}", "question": f"question {i}?"} for i in range(n)]
     rows[0] |= {"tenant": "a", "history": [{"role": "user", "content": "before"}]}
     return write_rows(folder / "cases.jsonl", rows)
 
 
 def echo(body: dict[str, Any]) -> dict[str, Any]:
-    return {"answer": body["query"].upper(), "contexts": [{"id": "d", "text": "t", "score": 1}], "citations": ["d"], "refused": False}
+    return {
+        "answer": body["query"].upper(),
+        "contexts": [{"id": "d", "text": "t", "score": 1}],
+        "citations": ["d"],
+        "refused": False,
+    }
 
 
 def collected(folder: Path, answering: Answering, n: int = 4, **options: Any) -> tuple[list[dict[str, Any]], RagServer]:
@@ -73,13 +78,19 @@ def test_requests_and_responses_are_mapped_and_headers_come_from_the_environment
         n=2,
         system={"top_k": 8},
         headers={"Authorization": "Bearer ${TOKEN}"},
-        request={"input": {"q": "Q: {{ question }}", "who": "{{ tenant }}", "turns": "{{ history }}"}, "n": "{{ top_k }}"},
+        request={
+            "input": {"q": "Q: {{ question }}", "who": "{{ tenant }}", "turns": "{{ history }}"},
+            "n": "{{ top_k }}",
+        },
         response={"answer": "data.text", "contexts": "data.hits[].{id: chunk_id, text: content, score: score}"},
     )
     assert rows[0]["contexts"] == [{"id": "hr#3", "text": "three months", "score": 0.5}]
     assert rows[0]["answer"] == "Q: question 0?"
     first, second = sorted((r.body for r in server.requests), key=lambda body: str(body["input"]["q"]))
-    assert first == {"input": {"q": "Q: question 0?", "who": "a", "turns": [{"role": "user", "content": "before"}]}, "n": 8}
+    assert first == {
+        "input": {"q": "Q: question 0?", "who": "a", "turns": [{"role": "user", "content": "before"}]},
+        "n": 8,
+    }
     assert second == {"input": {"q": "Q: question 1?"}, "n": 8}  # what the case does not have is left out
     assert server.requests[0].headers["authorization"] == "Bearer secret-token"
 
@@ -93,7 +104,9 @@ def test_a_question_is_data_and_never_a_template(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [SERVER_ERROR, Close(), Reset(), Truncated('{"answer": "x"}', 5), Respond(429, "")], ids=lambda f: str(f)[:24]
+    "fault",
+    [SERVER_ERROR, Close(), Reset(), Truncated('{"answer": "x"}', 5), Respond(429, "")],
+    ids=lambda f: str(f)[:24],
 )
 def test_broken_connections_and_5xx_are_tried_again(tmp_path: Path, fault: Misbehaviour) -> None:
     seen: dict[str, int] = {}
@@ -155,9 +168,9 @@ def test_a_dead_endpoint_ends_the_collection_and_what_was_answered_is_kept(tmp_p
 
 
 def test_an_endpoint_that_answers_nothing_at_all_is_said_at_once(tmp_path: Path) -> None:
+    asked, cases = settings("http://127.0.0.1:9/ask", attempts=1), cases_file(tmp_path, 2)
     with pytest.raises(CannotGoOn, match=r"answered none of 2 questions; the last: connection failed"):
-        asked = settings("http://127.0.0.1:9/ask", attempts=1)
-        collect(cases_file(tmp_path, 2), tmp_path / "out.jsonl", asked, world())
+        collect(cases, tmp_path / "out.jsonl", asked, world())
 
 
 @pytest.mark.parametrize(
@@ -171,10 +184,13 @@ def test_an_endpoint_that_answers_nothing_at_all_is_said_at_once(tmp_path: Path)
         ({"request": {"q": "{{ question"}}, r"endpoint\.request"),
     ],
 )
-def test_a_wrong_mapping_is_said_before_the_first_question(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_a_wrong_mapping_is_said_before_the_first_question(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     with RagServer(echo) as server:
+        asked, cases = settings(**{"url": server.ask_url, **changes}), cases_file(tmp_path)
         with pytest.raises(InputError, match=message):
-            collect(cases_file(tmp_path), tmp_path / "o.jsonl", settings(**{"url": server.ask_url, **changes}), world())
+            collect(cases, tmp_path / "o.jsonl", asked, world())
         assert server.requests == []
 
 
@@ -192,7 +208,9 @@ def test_a_run_collects_grades_and_counts_what_failed(tmp_path: Path) -> None:
 
     with RagServer(one_fails) as server:
         asked = settings(f"{server.ask_url}?token=abcdef")
-        asked = replace(asked, judge=replace(asked.judge, prompt="none"), run=replace(asked.run, out=str(tmp_path / "runs")))
+        asked = replace(
+            asked, judge=replace(asked.judge, prompt="none"), run=replace(asked.run, out=str(tmp_path / "runs"))
+        )
         result = run(RunRequest(asked, cases_file(tmp_path)), world())
     assert (result.summary["n_errors"], result.summary["n_answered"], result.exit_code) == (1, 3, 4)
     assert "abcdef" not in result.folder.read_json("manifest.json")["answers"]["source"]
@@ -204,7 +222,10 @@ def test_the_key_of_a_kept_answer_changes_with_whatever_was_asked() -> None:
         return open_endpoint(EndpointSettings(url="http://x/ask"), {}, values).key(case)
 
     assert key(Case("a", "q?")) == key(Case("a", "q?"))
-    assert len({key(Case("a", "q?")), key(Case("a", "r?")), key(Case("a", "q?"), k=2), key(Case("a", "q?", tenant="t"))}) == 4
+    assert (
+        len({key(Case("a", "q?")), key(Case("a", "r?")), key(Case("a", "q?"), k=2), key(Case("a", "q?", tenant="t"))})
+        == 4
+    )
 
 
 def test_an_unmapped_response_gives_the_fields_of_their_own_names() -> None:

@@ -1,4 +1,4 @@
-"""The house as a whole: imports point one way, the wheel carries what it must, nothing private stands in the sources."""
+"""The house as a whole: imports point one way, help is light, nothing private stands in the sources."""
 
 import ast
 import re

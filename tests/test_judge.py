@@ -149,7 +149,7 @@ def test_the_server_says_how_long_to_wait_and_a_long_wait_is_announced() -> None
         def __init__(self, wait_s: float | None) -> None:
             self.fault = type("Fault", (Exception,), {"wait_s": wait_s})("429")
 
-        def exception(self) -> Exception:
+        def exception(self) -> Any:
             return self.fault
 
     def pause(wait_s: float | None, attempt: int) -> float:
@@ -168,7 +168,10 @@ def test_the_server_says_how_long_to_wait_and_a_long_wait_is_announced() -> None
         (UNAUTHORIZED, "auth"),
         (NO_SUCH_MODEL, "config"),
         (HTML_200, "config"),
-        (failure(429, "You exceeded your current quota", type="insufficient_quota", code="insufficient_quota"), "quota"),
+        (
+            failure(429, "You exceeded your current quota", type="insufficient_quota", code="insufficient_quota"),
+            "quota",
+        ),
         (failure(400, "messages: field required"), "bad_request"),
     ],
     ids=["key", "model", "page", "quota", "request"],
@@ -189,7 +192,10 @@ def test_a_page_instead_of_a_reply_is_a_passing_fault_once_the_server_has_replie
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [
-        (failure(400, "This model's maximum context length is 8192 tokens", code="context_length_exceeded"), "context_too_long"),
+        (
+            failure(400, "This model's maximum context length is 8192 tokens", code="context_length_exceeded"),
+            "context_too_long",
+        ),
         (failure(400, "The prompt was filtered", code="content_filter"), "content_filter"),
     ],
 )

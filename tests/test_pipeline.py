@@ -251,27 +251,29 @@ def test_resuming_a_complete_run_sends_and_writes_nothing_and_answers_as_it_did(
     assert (again.summary, again.lines, again.exit_code) == (first.summary, first.lines, first.exit_code)
 
 
-def interrupted(tmp_path: Path, n: int, n_replies: int) -> RunFolder:
-    """A run whose judge was lost after some replies."""
+def interrupted(tmp_path: Path, n: int, n_replies: int) -> tuple[RunFolder, int]:
+    """A run whose judge was lost after some replies, and the port where it was."""
     with JudgeServer(lambda req: verdict() if req.number <= n_replies else UNAUTHORIZED) as server:
+        asked = request(tmp_path, server.base_url, n=n, concurrency=1)
         with pytest.raises(CannotGoOn):
-            run(request(tmp_path, server.base_url, n=n, concurrency=1), world())
-    return find_run(tmp_path / "runs", "2026-01-31-run")
+            run(asked, world())
+        return find_run(tmp_path / "runs", "2026-01-31-run"), int(server.base_url.split(":")[-1].split("/")[0])
 
 
 def test_a_kept_reply_is_never_asked_for_again(tmp_path: Path) -> None:
-    folder = interrupted(tmp_path, n=6, n_replies=5)
-    saved = folder.read_json("request.json")
-    with JudgeServer(lambda _: verdict()) as server:
-        saved["settings"]["judge"]["base_url"] = server.base_url
-        folder.write_json("request.json", saved)
-        # Another address is another judge: its calls are others, and all of them are sent.
-        run(resumed_request(folder, {}, {}), world(), folder)
-        assert len(server.requests) == 12
+    folder, port = interrupted(tmp_path, n=6, n_replies=5)
+    kept = journal(folder)
+    assert len(kept) == 5
+    with JudgeServer(lambda _: verdict(), port=port) as server:
+        result = run(resumed_request(folder, {}, {}), world(), folder)
+        # two repeats of six cases are needed; the call that met the wrong key goes out again and counts as resent
+        assert len(server.requests) == 12 - 5
+    assert journal(result)[:5] == kept
+    assert result.folder.read_json("manifest.json")["cost"]["resent"] == 1
 
 
 def test_a_resume_with_other_arguments_is_refused_and_with_more_patience_is_not(tmp_path: Path) -> None:
-    folder = interrupted(tmp_path, n=4, n_replies=2)
+    folder, _ = interrupted(tmp_path, n=4, n_replies=2)
     with pytest.raises(InputError, match=r"--k: found 7, but .* was begun with 5"):
         resumed_request(folder, {"k": 7}, {})
     with pytest.raises(InputError, match=r"was started with --cases .*, not other\.jsonl"):
@@ -373,7 +375,9 @@ def test_a_regrade_by_another_rule_shows_which_outcomes_moved(tmp_path: Path) ->
         ({"name": "../x"}, "run name"),
     ],
 )
-def test_a_wrong_setting_is_said_before_anything_is_written(tmp_path: Path, flags: dict[str, Any], message: str) -> None:
+def test_a_wrong_setting_is_said_before_anything_is_written(
+    tmp_path: Path, flags: dict[str, Any], message: str
+) -> None:
     asked = request(tmp_path, flags.pop("base_url", "http://127.0.0.1:9/v1"), **flags)
     with pytest.raises(InputError, match=message):
         run(asked, world())
@@ -394,7 +398,10 @@ def test_nothing_to_grade_is_said(tmp_path: Path) -> None:
 
 
 def test_a_row_may_carry_case_and_answer_at_once(tmp_path: Path) -> None:
-    cases = write_rows(tmp_path / "both.jsonl", [{"id": "a", "question": "q?", "must_include": ["5"], "answer": "5", "contexts": ["5"]}])
+    cases = write_rows(
+        tmp_path / "both.jsonl",
+        [{"id": "a", "question": "q?", "must_include": ["5"], "answer": "5", "contexts": ["5"]}],
+    )
     asked = replace(request(tmp_path, None, judge="none"), cases=cases, answers=None)
     result = run(asked, world())
     assert result.summary["rules"]["correct"]["value"] == 1.0

@@ -37,7 +37,9 @@ def test_a_completion_is_accepted_with_its_counts() -> None:
     assert meaning(200, body) == Accepted("stop", "m", Usage(7, 2))
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, {"prompt_tokens": True}, []])
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, {"prompt_tokens": True}, []]
+)
 def test_a_count_that_the_server_did_not_give_is_unknown_and_not_zero(usage: Any) -> None:
     accepted = meaning(200, completion() | {"usage": usage})
     assert isinstance(accepted, Accepted)
@@ -95,10 +97,18 @@ def test_what_no_call_can_get_past_stops_the_run(status: int, body: Any, cause: 
     [
         (400, {"error": {"message": "maximum context length is 8192 tokens"}}, "context_too_long"),
         (400, {"error": {"code": 400, "type": "exceed_context_size_error", "message": "too long"}}, "context_too_long"),
-        (400, {"error": {"message": "maximum context length exceeded with response_format json_object"}}, "context_too_long"),
+        (
+            400,
+            {"error": {"message": "maximum context length exceeded with response_format json_object"}},
+            "context_too_long",
+        ),
         (413, "", "context_too_long"),
         (400, {"error": {"message": "blocked", "code": "content_filter"}}, "content_filter"),
-        (400, {"error": {"message": "filtered", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}, "content_filter"),
+        (
+            400,
+            {"error": {"message": "filtered", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
+            "content_filter",
+        ),
     ],
 )
 def test_what_only_this_case_meets_leaves_the_run_going(status: int, body: Any, cause: str) -> None:
@@ -161,7 +171,9 @@ def test_the_missing_v1_is_hinted_at() -> None:
     assert "most servers want it to end in /v1" in found.detail
 
 
-@pytest.mark.parametrize("body", ["", "{}", "[]", "null", "7", '"x"', "[[]]", '{"error": null}', '{"error": []}', "[" * 9999])
+@pytest.mark.parametrize(
+    "body", ["", "{}", "[]", "null", "7", '"x"', "[[]]", '{"error": null}', '{"error": []}', "[" * 9999]
+)
 @pytest.mark.parametrize("status", [200, 400, 404, 429, 500])
 def test_no_body_makes_it_fail(status: int, body: str) -> None:
     assert isinstance(meaning(status, body), TryAgain | RunRefused | Accepted)

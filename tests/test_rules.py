@@ -134,7 +134,7 @@ def test_forbidden_ids_are_globs_of_star_and_question_mark_alone(pattern: str, d
 
 def test_a_leak_is_seen_at_any_rank_and_in_a_citation_alone() -> None:
     case = Case("c", "q?", forbidden_docs=("b#*",))
-    deep = Answer("c", "a", contexts(*["x"] * 20) + (Context("b#7", "t"),))
+    deep = Answer("c", "a", (*contexts(*["x"] * 20), Context("b#7", "t")))
     assert leaked_ids(case, deep) == ("b#7",)
     assert leaked_ids(case, Answer("c", "a", (), citations=("b#9",))) == ("b#9",)
 
@@ -143,7 +143,9 @@ def test_a_leak_is_seen_at_any_rank_and_in_a_citation_alone() -> None:
     ("case_tenant", "context_tenant", "leaks"),
     [("a", "b", True), ("a", "a", False), ("a", None, False), (None, "b", False), (None, None, False)],
 )
-def test_a_context_of_another_tenant_is_a_leak(case_tenant: str | None, context_tenant: str | None, leaks: bool) -> None:
+def test_a_context_of_another_tenant_is_a_leak(
+    case_tenant: str | None, context_tenant: str | None, leaks: bool
+) -> None:
     found = check(Case("c", "q?", tenant=case_tenant), Answer("c", "a", (Context("d#1", "t", tenant=context_tenant),)))
     assert (found.leak, found.rule_correct) == (leaks, False if leaks else None)
 

@@ -26,13 +26,13 @@ def summary(rows: list[CaseRow], **options: Any) -> dict[str, Any]:
     return summarise(rows, **{"k": 5, "seed": 0, "mode": "passfail", **options})
 
 
-def value(tree: dict[str, Any], name: str) -> tuple[float, int]:
+def value(tree: dict[str, Any], name: str) -> tuple[Any, int]:
     assert tree[name] is not None, tree.get(f"{name}_reason")
     return tree[name]["value"], tree[name]["n"]
 
 
 def test_retrieval_is_taken_over_answered_cases_with_relevant_documents_alone() -> None:
-    scores = {"recall": 0.5, "mrr": 0.25, "ndcg": 0.5, "precision": 0.2, "n_duplicates": 2}
+    scores: dict[str, Any] = {"recall": 0.5, "mrr": 0.25, "ndcg": 0.5, "precision": 0.2, "n_duplicates": 2}
     rows = [row("a", hit=True, **scores), row("b", hit=False, **{n: 0.0 for n in scores if n != "n_duplicates"}),
             row("c"), no_answer("d")]  # fmt: skip
     retrieval = summary(rows)["retrieval"]

@@ -41,7 +41,8 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
     settings = changed_settings(saved["settings"], flags)
     prompts_from = _prompt_source(parent, settings, flags.get("judge"))
     was: dict[str, dict[str, Any]] = {
-        row["id"]: dict(row) for row in before.table()[["id", "outcome", "drawn"]].to_dict("records")
+        str(row["id"]): {str(name): value for name, value in row.items()}
+        for row in before.table()[["id", "outcome", "drawn"]].to_dict("records")
     }
     with closing(CaseSet(parent.snapshot)) as cases:
         folder = begin(settings, saved, world, parent=before.manifest["run_id"])

@@ -186,7 +186,7 @@ def resumed_request(folder: RunFolder, flags: Mapping[str, Any], given: Mapping[
 
 
 def retrying(request: RunRequest, folder: RunFolder | None) -> RunRequest:
-    """The request, asking unreadable replies again. Raises InputError where there is no unfinished run to go on with."""
+    """The request, asking unreadable replies again. Raises InputError without an unfinished run to go on with."""
     if folder is None:
         raise InputError("--retry-unscored goes with --resume RUN")
     if folder.is_complete:
@@ -220,7 +220,8 @@ def answers_or_endpoint(request: RunRequest, cases: CaseSet, world: World) -> tu
     if cases.has_answers:
         return AnswerSet(request.cases, cases.offsets), None
     raise InputError(
-        f"no answers: give --answers FILE or --endpoint URL, or put answer and contexts into the rows of {request.cases}"
+        "no answers: give --answers FILE or --endpoint URL, or put answer and contexts into the rows of "
+        f"{request.cases}"
     )
 
 

@@ -104,7 +104,7 @@ def loaded_prompts(settings: JudgeSettings) -> dict[str, Prompt]:
 
 
 def judge_access(settings: JudgeSettings, environment: Mapping[str, str]) -> JudgeAccess:
-    """How to reach the judge of the settings. Raises InputError saying what to set, naming local servers that answer."""
+    """How to reach the judge. Raises InputError saying what to set, and naming local servers that answer."""
     if settings.model == EMBEDDED:
         return JudgeAccess(EMBEDDED, None)
     key = environment.get(settings.api_key_env, "")

@@ -39,7 +39,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "retrieval": "检索",
         "faithful": "生成忠实度",
         "refusal": "拒答正确率",
-        "refusal_detail": "(应拒答:{should_and_did} 条已拒,{should_but_answered} 条作答;应作答:{should_not_but_did} 条误拒)",
+        "refusal_detail": "(应拒答:{should_and_did} 条已拒,{should_but_answered} 条作答;"
+        "应作答:{should_not_but_did} 条误拒)",
         "then_answered": "先拒后答",
         "leaks": "越权泄漏",
         "judge_pass": "评审通过率(未校正)",
