@@ -32,6 +32,7 @@ class AnswerSet:
         self.offsets: dict[str, int] = {}
         self.warnings: list[str] = []
         self.has_texts = False
+        self.n_without_contexts = 0  # answers whose contexts, or a text of theirs, are missing: nothing to judge by
         self.factors: dict[str, set[str]] = {}  # what `meta` says of the system under test
         try:
             self._check_rows(case_ids)
@@ -55,6 +56,7 @@ class AnswerSet:
                 continue
             self.offsets[answer.id] = row.offset
             self.has_texts |= answer.answer is not None or answer.error is not None
+            self.n_without_contexts += answer.error is None and not has_context_texts(answer)
             for name, value in answer.meta.items():
                 values = self.factors.setdefault(name, set())
                 if len(values) <= MAX_FACTOR_VALUES:
@@ -70,7 +72,7 @@ class AnswerSet:
         return answer_from_row(self._rows.read(offset))
 
     def copy_to(self, target: BinaryIO) -> None:
-        """Write the answers as judged: the file's bytes for JSON Lines, else one object a line, with CSV cells typed."""
+        """Write the answers as judged: the file's bytes for JSON Lines, else one object a line."""
         if self._rows.format == "csv":
             for row in self._rows:
                 target.write(json_line(answer_fields(answer_from_row(row))))
@@ -99,8 +101,13 @@ def answer_from_row(row: Row) -> Answer:
         prompt=_text(given.get("prompt"), f"{row.where}: prompt"),
         meta=_meta(given.get("meta"), f"{row.where}: meta", row.is_text),
         latency_s=_number(given.get("latency_s"), f"{row.where}: latency_s", row.is_text),
-        error=_error(given.get("error")),
+        error=error_of(given.get("error")),
     )
+
+
+def has_context_texts(answer: Answer) -> bool:
+    """True when the contexts are recorded with their texts (an empty list is recorded: nothing was retrieved)."""
+    return answer.contexts is not None and all(context.text is not None for context in answer.contexts)
 
 
 def answer_fields(answer: Answer) -> dict[str, Any]:
@@ -116,7 +123,7 @@ def _text(value: Any, where: str) -> str | None:
     return value
 
 
-def _error(value: Any) -> str | None:
+def error_of(value: Any) -> str | None:
     """What went wrong, as text; servers put objects here, too. An empty text or false means no error."""
     if value in (None, "", False):
         return None

@@ -96,7 +96,10 @@ def case_from_row(row: Row) -> Case:
             extra[name] = value
         elif value is not None and not (value == "" and (row.is_text or canonical in MAY_BE_BLANK)):
             if canonical in fields and fields[canonical] != value:
-                raise InputError(f"{row.where}: {name!r} repeats {canonical!r} with another value; keep one of them")
+                raise InputError(
+                    f"{row.where}: {canonical} stands twice under two names with different values, once as {name!r}; "
+                    "keep one of them"
+                )
             fields[canonical] = value
     if "id" not in fields:
         raise InputError(f"{row.where}: id is missing; every case needs one")

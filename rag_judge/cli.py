@@ -10,6 +10,7 @@ Exit codes: 0 done · 2 wrong usage, file or setting, nothing spent · 4 too man
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from rag_judge.settings import Settings
 
 FAULT_OF_OURS = 70
+RUN_FLAGS = (
+    "judge repeats k match base_url model prompt_lang judge_sample name out seed concurrency max_tokens timeout_s "
+    "attempts endpoint lang"
+)
 
 app = typer.Typer(
     name="rag-judge",
@@ -139,18 +144,15 @@ def run(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings
 
-    flags = _flags(locals(), "judge repeats k match base_url model prompt_lang judge_sample name out seed concurrency")
-    flags |= _flags(locals(), "max_tokens timeout_s attempts endpoint lang")
-    flags |= _switches(no_early_stop, no_reask) | _system(set_values)
+    flags = _flags(locals(), RUN_FLAGS) | _switches(no_early_stop, no_reask) | _system(set_values)
     _ = no_cache  # replies of other runs are never used so far, so there is nothing to switch off
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
-        if resume is not None:
-            folder = find_run(Path(out or "runs"), resume)
-            request = pipeline.resumed_request(folder, flags, {"cases": cases, "answers": answers})
+        settings = load_settings(config, world.environment, flags)
+        folder = None if resume is None else find_run(Path(settings.run.out), resume)
+        if folder is not None:
+            request = pipeline.resumed_request(folder, flags, {"cases": cases, "answers": answers}, settings)
         else:
-            folder = None
-            settings = load_settings(config, world.environment, flags)
             request = _request(settings, cases, answers)
         if retry_unscored:
             request = pipeline.retrying(request, folder)
@@ -166,17 +168,26 @@ def plan(
     judge: JudgeName = None,
     repeats: Repeats = None,
     k: K = None,
+    match: Match = None,
     base_url: BaseUrl = None,
     model: Model = None,
     prompt_lang: PromptLang = None,
     judge_sample: JudgeSample = None,
+    name: Name = None,
+    out: Out = None,
     seed: Seed = None,
+    concurrency: Concurrency = None,
     max_tokens: MaxTokens = None,
+    timeout_s: TimeoutS = None,
+    attempts: Attempts = None,
     no_early_stop: NoEarlyStop = False,
+    no_reask: NoReask = False,
+    no_cache: NoCache = False,
     set_values: SetValues = None,
     config: Config = None,
     lang: Lang = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Say what a run would spend: calls, tokens, money and the first prompt. Nothing is sent.
 
@@ -185,9 +196,9 @@ def plan(
     from rag_judge import pipeline
     from rag_judge.settings import load_settings
 
-    flags = _flags(locals(), "judge repeats k base_url model prompt_lang judge_sample seed max_tokens endpoint lang")
-    flags |= _switches(no_early_stop, False) | _system(set_values)
-    with Voice(quiet=False) as voice:
+    flags = _flags(locals(), RUN_FLAGS) | _switches(no_early_stop, no_reask) | _system(set_values)
+    _ = no_cache
+    with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         settings = load_settings(config, world.environment, flags)
         planned = pipeline.plan(_request(settings, cases, answers), world)
@@ -207,6 +218,7 @@ def collect(
     timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds one answer may take. [60]")] = None,
     attempts: Annotated[int | None, typer.Option("--attempts", help="Tries of one question. [3]")] = None,
     config: Config = None,
+    lang: Lang = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -218,7 +230,7 @@ def collect(
     from rag_judge.settings import load_settings
 
     flags = {"endpoint": endpoint, "endpoint_concurrency": concurrency, "endpoint_timeout_s": timeout_s}
-    flags |= {"endpoint_attempts": attempts} | _system(set_values)
+    flags |= {"endpoint_attempts": attempts, "lang": lang} | _system(set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
@@ -233,7 +245,7 @@ def collect(
 
 @app.command()
 def demo(
-    version: Annotated[str, typer.Option("--version", help="Version of the example's RAG service: v1.")] = "v1",
+    version: Annotated[str, typer.Option("--version", help="Version of the example's RAG service: v1 or v2.")] = "v1",
     no_judge: Annotated[bool, typer.Option("--no-judge", help="Rules only, without the embedded model.")] = False,
     every_case: Annotated[bool, typer.Option("--all", help="Judge every case, however long it takes.")] = False,
     out: Out = None,
@@ -259,13 +271,17 @@ def demo(
 @app.command()
 def regrade(
     run_name: Annotated[str, typer.Argument(metavar="RUN", help="A finished run: its folder or id.")],
-    judge: JudgeName = None,
-    k: K = None,
-    match: Match = None,
-    name: Name = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Prompt by whose fields replies are read. [the run's]")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [the run's]")] = None,
+    match: Annotated[str | None, typer.Option("--match", help="Level of ids: exact or document. [the run's]")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the new run. [the run's]")] = None,
     out: Out = None,
+    config: Config = None,
     lang: Lang = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Read a run's kept replies again with today's parser and rules, into a new run. No call is sent.
 
@@ -275,8 +291,10 @@ def regrade(
     from rag_judge.archive import find_run
 
     flags = _flags(locals(), "judge k match name out lang")
-    with Voice(quiet=False) as voice:
-        regraded = pipeline.regrade(find_run(Path(out or "runs"), run_name), pipeline.real_world(say=voice.say), flags)
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say)
+        parent = find_run(_archive(out, config), run_name)
+        regraded = pipeline.regrade(parent, world, flags)
     if not as_json:
         typer.echo(f"{len(regraded.moved)} outcomes moved")
         for case_id, before, after in regraded.moved:
@@ -288,6 +306,9 @@ def regrade(
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to lay the files.")] = Path(),
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Lay judge_prompts/, eval/, runs/, rag-judge.toml and a nightly workflow; nothing is overwritten.
 
@@ -296,8 +317,16 @@ def init(
     from rag_judge.pipeline import init as lay_project
 
     written, kept = lay_project(folder)
-    typer.echo(f"{len(written)} files written, {len(kept)} were there and stay as they are")
-    for path in written:
+    if as_json:
+        _print_json({"written": [str(path) for path in written], "kept": [str(path) for path in kept]})
+        return
+    said = (
+        "{} 个文件已写入,{} 个已存在、未改动"
+        if lang == "zh"
+        else "{} files written, {} were there and stay as they are"
+    )
+    typer.echo(said.format(len(written), len(kept)))
+    for path in [] if quiet else written:
         typer.echo(f"  {path}")
 
 
@@ -313,11 +342,15 @@ app.add_typer(runs_app, name="runs")
 def runs(
     context: typer.Context,
     out: Out = None,
+    config: Config = None,
+    lang: Lang = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    context.obj = {"out": Path(out or "runs"), "json": as_json}
+    _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
+    context.obj = {"archive": _archive(out, config), "json": as_json}
     if context.invoked_subcommand is None:
-        _list_runs(Path(out or "runs"), as_json=as_json)
+        _list_runs(context.obj["archive"], as_json=as_json)
 
 
 @runs_app.command("list")
@@ -326,7 +359,7 @@ def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) ->
 
     Example: rag-judge runs list
     """
-    _list_runs(Path(out) if out else context.obj["out"], as_json=as_json or context.obj["json"])
+    _list_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
 
 
 @runs_app.command("show")
@@ -342,7 +375,7 @@ def runs_show(
     """
     from rag_judge.archive import find_run
 
-    folder = find_run(Path(out) if out else context.obj["out"], run_name)
+    folder = find_run(Path(out) if out else context.obj["archive"], run_name)
     manifest = folder.read_json("manifest.json")
     if as_json or context.obj["json"]:
         summary = folder.read_json("summary.json") if folder.is_complete else None
@@ -411,7 +444,15 @@ def _request(settings: Settings, cases: Path | None, answers: Path | None) -> Ru
     return RunRequest(settings, cases, answers, Budget(sample=settings.judge.sample))
 
 
+def _archive(out: str | None, config: Path | None) -> Path:
+    """The archive of runs, by flag, environment, settings file or default."""
+    from rag_judge.settings import load_settings
+
+    return Path(load_settings(config, os.environ, {"out": out}).run.out)
+
+
 def _list_runs(archive: Path, *, as_json: bool) -> None:
+    """Print the runs of an archive; of an unfinished one, what it was begun with."""
     from rag_judge.archive import list_runs
 
     manifests = [folder.read_json("manifest.json") for folder in list_runs(archive)]
@@ -421,9 +462,10 @@ def _list_runs(archive: Path, *, as_json: bool) -> None:
     if not manifests:
         typer.echo(f"no runs in {archive}")
     for manifest in manifests:
-        n = manifest.get("eval_set", {}).get("n", "?")
-        judge = manifest.get("judge") or {}
-        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge.get('model') or 'none'}")
+        known = manifest["status"] == "complete"
+        judge = (manifest["judge"] or {}).get("model", "none") if known else "?"
+        n = manifest["eval_set"]["n"] if known else "?"
+        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}")
 
 
 def _print_run(
@@ -449,6 +491,8 @@ def _print_plan(planned: PlannedSpend) -> None:
     typer.echo(f"questions to ask the endpoint: {planned.n_questions_to_ask}")
     typer.echo(f"cases to judge: {planned.n_to_judge}")
     typer.echo(f"judge calls: {planned.calls_at_least} to {planned.calls_at_most}")
+    if planned.reasks_at_most:
+        typer.echo(f"and one more for each reply that cannot be read: up to {planned.reasks_at_most}")
     typer.echo(f"prompt tokens, estimated: {unknown if tokens is None else f'up to {tokens}'}")
     typer.echo(f"completion tokens: up to {planned.completion_tokens_at_most}")
     typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD'}")

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
-from rag_judge.answers import answer_from_row
+from rag_judge.addresses import checked_address, is_local
+from rag_judge.answers import answer_from_row, error_of
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.records import Case
 from rag_judge.rows import Row, json_line, kind_of
@@ -49,7 +50,7 @@ class Endpoint:
                 body["tenant"] = case.tenant
             if case.history:
                 body["history"] = list(case.history)
-            return body | dict(self.values)
+            return body
         names: dict[str, Any] = {**self.values, "id": case.id, "question": case.question, "tenant": case.tenant}
         names["history"] = list(case.history) or None
         filled = _filled(self.settings.request, names)
@@ -65,10 +66,7 @@ class Endpoint:
 
 def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], values: Mapping[str, Any]) -> Endpoint:
     """The endpoint of the settings. Raises InputError for a bad address or a header whose variable is not set."""
-    url = settings.url or ""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise InputError(f"endpoint {url!r}: expected http:// or https://, then the host")
+    url = checked_address(settings.url or "", "endpoint")
     headers = {}
     for name, value in settings.headers.items():
         for variable in _VARIABLE.findall(value):
@@ -77,12 +75,6 @@ def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], va
         headers[name] = _VARIABLE.sub(lambda found: environment[found.group(1)], value)
     check_mapping(settings.response)
     return Endpoint(settings, url, headers, values)
-
-
-def public_endpoint(url: str) -> str:
-    """The endpoint's address as it may be written down: without user, password and query."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 class Collection:
@@ -169,7 +161,6 @@ async def ask_all(
     import aiohttp
 
     collected, waiting = Collected(), iter(cases)
-    is_local = urlsplit(endpoint.url).hostname in ("127.0.0.1", "localhost", "::1")
     n_in_a_row = 0
     last_error = ""
 
@@ -194,7 +185,7 @@ async def ask_all(
     try:
         async with (
             aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=endpoint.settings.timeout_s), trust_env=not is_local
+                timeout=aiohttp.ClientTimeout(total=endpoint.settings.timeout_s), trust_env=not is_local(endpoint.url)
             ) as session,
             asyncio.TaskGroup() as group,
         ):
@@ -226,7 +217,8 @@ async def _ask(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) -
                 started = time.monotonic()
                 response = await _post(case, endpoint, session)
         row |= mapped(response, settings.response)
-        answer_from_row(Row({**row, "error": None}, "the endpoint's response", 0, 0, False))
+        row["error"] = error_of(row.get("error"))
+        answer_from_row(Row(row, "the endpoint's response", 0, 0, False))
     except (_Passing, _Refused, InputError) as fault:
         row = {"id": case.id, "answer": None, "error": _redacted(str(fault), endpoint)}
     except TimeoutError:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
-from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.addresses import endpoint_url, is_local, public_url
+from rag_judge.errors import CannotGoOn
 from rag_judge.records import Call, CallFailure, Reply
 from rag_judge.responses import (
     Accepted,
@@ -79,24 +80,6 @@ class Dialect:
         return None
 
 
-def endpoint_url(base_url: str) -> str:
-    """The address of chat completions under a base URL; `/v1` is never guessed. Raises InputError without a scheme."""
-    parts = urlsplit(base_url.strip())
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise InputError(f"base URL {base_url!r}: expected http:// or https://, then the host")
-    path = parts.path.rstrip("/")
-    if not path.endswith("/chat/completions"):
-        path += "/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
-
-
-def public_url(base_url: str) -> str:
-    """The base URL as it may be written down: without user, password and query, which may hold keys."""
-    parts = urlsplit(endpoint_url(base_url))
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path.removesuffix("/chat/completions"), "", ""))
-
-
 class ModelServer:
     """A judge behind an OpenAI-compatible address. Use it in an `async with`."""
 
@@ -116,13 +99,12 @@ class ModelServer:
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
         # A proxy from the environment must not be asked for the machine's own loopback servers.
-        is_local = urlsplit(self._url).hostname in ("127.0.0.1", "localhost", "::1")
         self._client = AsyncOpenAI(
             base_url=public_url(self.server.base_url),
             api_key=self.server.api_key,
             max_retries=0,
             http_client=DefaultAioHttpClient(
-                trust_env=not is_local, timeout=httpx2.Timeout(self.server.timeout_s, connect=10.0)
+                trust_env=not is_local(self._url), timeout=httpx2.Timeout(self.server.timeout_s, connect=10.0)
             ),
         )
         return self

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_judge import __version__
+from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
 from rag_judge.calls import JournalCost
 from rag_judge.cases import CaseSet
 from rag_judge.records import CaseRow, Prompt
-from rag_judge.settings import Settings
+from rag_judge.settings import NOT_KEPT, Settings
 
 Tree = dict[str, Any]
 
@@ -127,8 +128,16 @@ def cost_entry(cost: JournalCost, rows: Sequence[CaseRow], prices: tuple[float |
 
 
 def saved_settings(settings: Settings) -> Tree:
-    """The settings as `request.json` keeps them for a resume; header values name variables and hold no secret."""
-    return asdict(settings)
+    """The settings as `request.json` keeps them for a resume: without what may be a key in an address or header."""
+    tree = asdict(settings)
+    if settings.judge.base_url is not None:
+        tree["judge"]["base_url"] = public_url(settings.judge.base_url)
+    if settings.endpoint.url is not None:
+        tree["endpoint"]["url"] = public_address(settings.endpoint.url)
+    tree["endpoint"]["headers"] = {
+        name: value if "${" in value else NOT_KEPT for name, value in settings.endpoint.headers.items()
+    }
+    return tree
 
 
 def git_commit(folder: Path) -> str | None:

@@ -76,8 +76,7 @@ def _outcome(graded: GradedCase) -> OutcomeName:
         return "not_judged"
     if decision.unscored:
         return "unscored"
-    decided = all(value is not None for value in decision.values.values())
-    return "not_judged" if decided else "undecided"  # a scale without pass_at decides a score and no pass
+    return "undecided" if decision.is_undecided else "not_judged"  # a scale without pass_at decides no pass
 
 
 # --- the causes: each looks for its evidence and answers None where it does not apply -------------------------------

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 MODES = ("passfail", "scale", "pairwise")
 KINDS = ("boolean", "score", "choice")
+SETTINGS = frozenset({"mode", "fields", "max_tokens", "pass_when", "pass_at"})
+TEMPLATE_NAMES = frozenset({"question", "answer", "contexts", "reference", "points", "history", "fence"})
 _T = TypeVar("_T")
 
 
@@ -62,6 +64,8 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
     mode = settings.get("mode")
     if mode not in MODES:
         raise InputError(f"{settings_path}: mode is {mode!r}, expected one of {', '.join(MODES)}")
+    if unknown := sorted(set(settings) - SETTINGS):
+        raise InputError(f"{settings_path}: unknown setting {unknown[0]!r}; there are: {', '.join(sorted(SETTINGS))}")
     fields = tuple(_field(entry, f"{settings_path}: fields[{i}]") for i, entry in enumerate(settings.get("fields", [])))
     if not fields:
         raise InputError(f"{settings_path}: no [[fields]]; the prompt must say what it asks of the judge")
@@ -210,21 +214,21 @@ def _check(prompt: Prompt, path: Path) -> None:
     missing = [name for name in ("system", "user") if name not in blocks]
     if missing:
         raise InputError(f"{path}: no {{% block {missing[0]} %}}; a prompt has a system and a user block")
+    _check_names(prompt.template, str(path), TEMPLATE_NAMES)
     if prompt.pass_at is not None and not any(field.kind == "score" for field in prompt.fields):
         raise InputError(f"{path.parent / 'prompt.toml'}: pass_at needs a field of kind score")
     if prompt.pass_when is not None:
-        _check_pass_when(prompt, f"{path.parent / 'prompt.toml'}: pass_when")
+        known = frozenset(field.name for field in prompt.fields) | {"did_abstain"}
+        _check_names(f"{{{{ {prompt.pass_when} }}}}", f"{path.parent / 'prompt.toml'}: pass_when", known)
 
 
-def _check_pass_when(prompt: Prompt, where: str) -> None:
+def _check_names(source: str, where: str, known: frozenset[str]) -> None:
     """Every name must be known, also one that the example at hand would not reach."""
     from jinja2.meta import find_undeclared_variables
 
-    source = f"{{{{ {prompt.pass_when} }}}}"
     used = _guarded(where, lambda: find_undeclared_variables(_environment().parse(source)))
-    known = {field.name for field in prompt.fields} | {"did_abstain"}
     if unknown := sorted(used - known):
-        raise InputError(f"{where}: {unknown[0]!r} is no field of the prompt; there are: {', '.join(sorted(known))}")
+        raise InputError(f"{where}: {unknown[0]!r} is not known here; there are: {', '.join(sorted(known))}")
 
 
 @lru_cache(maxsize=1)

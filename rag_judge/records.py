@@ -101,12 +101,12 @@ class RuleChecks:
     refused_then_answered: bool | None
     refusal_conflict: bool  # the flag `refused` and the text disagree; the text wins
     leak: bool
-    leak_checked: bool  # the case names forbidden documents or a tenant
+    leak_checked: bool  # the case names forbidden documents or a tenant, and the answer shows documents
     leaked_ids: tuple[str, ...]
     missing_points: tuple[str, ...]
     unsupported_points: tuple[str, ...]  # stated by the answer, in no context
     forbidden_found: tuple[str, ...]
-    n_citations: int | None  # None: the answer carries no citations field
+    n_citations: int | None  # different ones; None: there are none to check, or no contexts with ids to check against
     dangling_citations: tuple[str, ...]  # point at nothing retrieved
 
 
@@ -233,6 +233,11 @@ class Decision:
     reason: str | None  # the judge's own words, of the last read repeat
 
     @property
+    def is_undecided(self) -> bool:
+        """True when replies were read, no pass follows from them, and some field has no majority."""
+        return not self.unscored and self.judge_pass is None and None in self.values.values()
+
+    @property
     def unscored(self) -> bool:
         """True when no planned repeat could be read."""
         return self.n_votes == 0
@@ -296,6 +301,7 @@ class CaseRow:
     drawn: bool | None = None  # the judge was to see this case
     n_planned: int | None = None
     n_asked: int | None = None
+    undecided: bool | None = None  # a field of a read case has no majority, and the pass hangs on it
     flipped: bool | None = None
     unstable: bool | None = None
     other_fields: str | None = None  # decided values of a prompt's further fields, as JSON

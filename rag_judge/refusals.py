@@ -48,7 +48,7 @@ SOURCE = (?:(?:doc(?:ument)?s?|documentation|contexts?|passages?|texts?|sources?
 # these rule over matters themselves ("the policy does not cover floods"): only that they do not say is a refusal
 PAPER = (?:polic(?:y|ies)|contract|agreement|terms|regulations?|rules|guidelines?|reports?|files?|index|data|records?)\b
 TELL = (?:mention|specif(?:y|ie)|state|say|tell|address|discuss|describe|explain|indicate|detail|clarify|elaborate|touch
-    |speak|talk|refer|answer|define|disclose|go into)(?:es|s)?\b
+    |deal|speak|talk|refer|answer|define|disclose|go into)(?:es|s)?\b
 HOLD = (?:contain|include|provide|cover|have|give|list|offer|show|present|appear|confirm|support)s?\b
 TOLD = (?:mentioned|specified|stated|addressed|discussed|explained|indicated|detailed|clarified|disclosed|spelled out)\b
 HELD = (?:defined|described|documented|listed|covered|included|provided|available|found|given|present|part of)\b
@@ -62,9 +62,9 @@ WAS = (?:(?:does|is|are|was|were|has|have|been|could|can|be) ){0,3}
 YOU = (?:please |kindly |consider |try |(?:you|one|i|we|it) (?:\w+ ){1,4}?)?
 ELSEWHERE = (?:\bhr\b|human resources|support|service|web ?site|official|\bdoc|manager|team|admin|handbook|source|help
     |expert|advis[eo]r|department|directly|elsewhere|other|online|polic(?:y|ies)|authorit|company|again)
-资料 = (?:资料|文档|文件|上下文|知识库|材料|文本|段落|片段|手册|(?:检索|搜索|查询)(?:到的)?结果|文章|档案|数据库|来源
-    |原文|文[中里献]|(?:库|系统)[中里]|(?:提供|给出|给定|已知|检索到|现有)的?.{0,4}(?:信息|内容|数据)|以上|上述)
-料 = (?:信息|资讯|资料|内容|数据|规定|说明|记[录载]|依据|描述|答案|介绍|文档|文件|材料|结果|条目|细节|知识|数[字值])
+资料 = (?:资料|文档|文件|上下文|知识库|材料|文本|段落|片段|节选|手册|(?:检索|搜索|查询)(?:到的)?结果|文章|档案|数据库
+    |来源|原文|文[中里献]|(?:库|系统)[中里]|(?:提供|给出|给定|已知|检索到|现有)的?.{0,4}(?:信息|内容|数据)|以上|上述)
+料 = (?:信息|资[讯料]|内容|数据|规定|说明|记[录载]|依据|描述|答案|介绍|文[档件]|材料|条款|结果|条目|细节|知识|数[字值])
 细 = (?:明确|具体|直接|详细|专门|进一步|特别|清楚|完整|充分|任何|足够|相[关应]|有关|对应|准确|可靠|有效|可用|匹配|确切
     |类似|[这此该]方面|[这此]类|更多|其[他它]|[此该这的地到过出有能给对了作做予]|一?个|您?[所要需想]){0,5}
 说 = (?:提[及到]|涉及|说明|指出|[写列注载标]明|介绍|描述|讨论|阐述|谈[及到]|解释|交[代待]|[讲说写]到|[提讲]过)
@@ -74,14 +74,13 @@ ELSEWHERE = (?:\bhr\b|human resources|support|service|web ?site|official|\bdoc|m
 无 = (?:没有?|[暂并尚均也毫]?无|缺[乏少])
 """)
 _WHOLE = _table(r"""
-cannot answer = \b(?:i|assistant) can not (?!confirm|verify|guarantee|be (?:sure|certain))\w|^can not (?:be )?(?:<VERB>
-    |determined|answered) ;; \bwe can not (?:answer|determine|find|say|tell)\b|^(?:i|we)\b.{0,80} and (?:can not|did not
+cannot answer = \b(?:i|assistant) can not(?: (?!confirm|verify|guarantee|be )|$)|^can not (?:be )?(?:<VERB>|determined
+    |answered) ;; \bwe can not (?:answer|determine|find|say|tell)\b|^(?:i|we)\b.{0,80} and (?:can not|did not
     |found no) ;; \bcan not be (?:answered|determined|inferred|deduced)\b(?! (?:until|before|after)) ;;
     \b(?:(?:answer|question|information|this|it) can not be (?:found|located)\b|can not be (?:found|confirmed) (?:in
     |from|by|with) .{0,30}<SOURCE>) ;; \b(?:is|be) (?:not possible|impossible) (?:for me )?to (?:answer|determin|say)
-do not know = \bi (?:do|did) not know\b ;; \b(?:beyond|outside) (?:of )?(?:my|what (?:i|(?:the|these) .{0,20}<SOURCE>))
-    \b ;; \bi (?:am|was) (?:not (?:aware|familiar|informed|equipped)|unaware|unfamiliar)\b ;; ^(?:no idea|not sure
-    |none found|unknown|unanswerable|n/?a|not found)$
+do not know = \bi (?:do|did) not know\b ;; \b(?:beyond|outside) (?:my|what (?:i|(?:the|these) .{0,20}<SOURCE>))\b ;;
+    \bi (?:am|was) (?:not (?:aware|familiar)|unaware)\b ;; ^(?:no idea|not sure|none found|unknown|n/?a|not found)$
 no information = \bi (?:do|did|have|am|was) not (?:have|possess|given|provided|see|seen|seeing|find|found|finding
     |located?|been (?:given|provided))\b ;; \bwe (?:do|did|have) not (?:have|find|found) <ADJ><FACTS>|\b(?:i|we) (?:lack
     |have no) <ADJ><FACTS> ;; \bi (?:have|see|saw|find|found|can find|can see) (?:no|nothing|none)\b|^found (?:no
@@ -91,12 +90,12 @@ no information = \bi (?:do|did|have|am|was) not (?:have|possess|given|provided|s
     |not (?:sufficient|enough|related|relevant)|inadequate|unrelated|irrelevant) ;; \bno (?:relevant|matching|related
     |such) ?<ADJ><FACTS>(?:$| <WAS>(?:found|available|returned|about|on|in|to|that)\b) ;; ^no <ADJ><FACTS>(?:$
     | <WAS>(?:found|available|returned|provided|given)(?:$| (?:in|for|on|about|regarding|that)\b)) ;; \b(?:search|query
-    |system|knowledge base) .{0,20}(?:(?:returned|found) (?:no|nothing)|did not (?:return|find))\b
+    |system|knowledge base) .{0,20}(?:(?:returned|found) (?:no|nothing)|did not (?:return|find|match))\b
 out of scope = \b(?:outside|beyond|out of|not within) (?:the |my |our |its )?(?:\w+ )?(?:scope|range|domain|coverage
     |expertise)(?:$|.{0,20} of (?:(?:the|these|our|what) )?(?:<SOURCE>|provided|available|this|my|i\b|assistant
     |knowledge)) ;; \bi (?:can|am )?.{0,16}(?:only|limited to|restricted to) (?:able|help|answer|assist|know|questions)
     |\bnot something (?:that )?(?:i\b|.{0,20}(?:<SOURCE>|<PAPER>))|\bno way (?:to|of) (?:know|tell|say)
-may not tell = \bi (?:am|was) not (?:authori[sz]ed|allowed|permitted)\b|\bi would (?:rather not|need (?:more|further))\b
+may not tell = \bi (?:am|was) not (?:authori[sz]ed|allowed|permitted)\b|\bi would (?:rather not|need (?:more|the))\b
     |\bi need more\b ;; \bi (?:(?:will|would|should|must|do) not (?:(?:want|wish) to )?(?:answer|share|disclose|provide
     |guess)|(?:must |have to )?decline)\b ;; \byou(?:r (?:account|role))? (?:do(?:es)? not have|are not (?:authori[sz]ed
     |permitted|allowed)|lack) .{0,40} (?:this|that|the requested|these|other|another)\b ;; \b(?:other|another|this|that
@@ -105,7 +104,7 @@ may not tell = \bi (?:am|was) not (?:authori[sz]ed|allowed|permitted)\b|\bi woul
     |判断|得[知出]|获[知取]|知[道晓]|推[断测]|[查找搜]到|(?:查询|检索|搜索)到|支[持撑]|答案|结论) ;; <不>
     (?:[为向给]您)?<细>(?:提供|给出|获得|查询|查看|告[知诉])<细>.{0,24}(?:<料>|建议|帮助|服务|您) ;; <不>
     (?:[为帮给][您你]|(?:帮助|协助|处理)[您你这该此])|[帮答]不[了上]|回答不了|拒绝回答|无从[得知判回查考确]|不得而知 ;;
-    (?:[找查搜]|查询|检索|搜索)不[到着]<细>(?:$|[您你]|.{0,24}<料>) ;; <未><细>(?:[找查搜]到?|[看见]到|检索到?|搜索到?
+    (?:[找查搜拿]|查询|检索|搜索)不[到着]<细>(?:$|[您你]|.{0,24}<料>) ;; <未><细>(?:[找查搜]到?|[看见]到|检索到?|搜索到?
     |查[询找]到?|获[取得]|发现|匹配)<细>(?:$|它|这|.{0,24}<料>$|<料>|(?:关于|有关|[与和跟对]|可|包含
     |提[及到]).{0,24}$) ;; (?:答案|问题|信息|结果).{0,6}(?:[找查]不到|[未没]找到|不存在)|查无|(?:检索|查询
     |搜索)(?:结果)?(?:为空|无果|无结果|<未>返回)
@@ -117,10 +116,10 @@ may not tell = \bi (?:am|was) not (?:authori[sz]ed|allowed|permitted)\b|\bi woul
     |<资料>[中里内]?)[暂并也]?(?:没有|无|暂无)(?:信息|资料|内容|数据|结果|记录)$|[没暂尚]有?无?(?:确切|明确)?的?答案$
     |答案.{0,4}(?:未知|不明|不详) ;; (?:信息|资料|内容|上下文|数据)(?:并不|尚|仍|明显)?(?:不[足够]|不充分|有限
     |缺[失乏]) ;; 不足以(?:[回解]答|支[持撑]|判断|确定|得出|推|[给作]出)|<资料>.{0,20}[与和跟].{0,24}(?:无关|不相关)
-超出范围 = (?:[超越]出|超过|不在|不属于)了?.{0,6}(?:我|助手|知识库?|资料|文档|[回解]答|上下文|职责).{0,10}(?:范围|范畴
-    |能力|[之以]外|[中内里]$) ;; ^(?:抱歉)?.{0,6}(?:[该此这本]个?|您的?)(?:问题|提问|内容|请求|话题).{0,6}(?:超[出过]
-    |不在|不属于).{0,12}(?:范围|范畴|权限) ;; [只仅](?:能|可|负责|支持)?(?:根据.{0,16})?(?:为您)?(?:[回解]答|提供
-    |处理)(?:[与和跟]|关于|有关).{0,30}(?:问题|咨询|信息|内容)
+超出范围 = ^超出.{0,4}范围$|(?:[超越]出|超过|不在|不属于)了?.{0,6}(?:我|助手|知识库?|资料|文档|[回解]答|上下文
+    |职责).{0,10}(?:范围|范畴|能力|[之以]外|[中内里]$) ;; ^(?:抱歉)?.{0,6}(?:[该此这本]个?|您的?)(?:问题|提问|内容|请求
+    |话题).{0,6}(?:超[出过]|不在|不属于).{0,12}(?:范围|范畴|权限) ;; [只仅](?:能|可|负责|支持)?(?:根据.{0,16})?(?:为您)?
+    (?:[回解]答|提供|处理)(?:[与和跟]|关于|有关).{0,30}(?:问题|咨询|信息|内容)
 不能透露 = (?:<不>|不[得会予宜]|不可以?|无权|不方便|没有权限|恕[不难])(?:[为向]您|对外|直接)?(?:透露|披露|泄露|提供|告知
     |访问|查[看询]|获取)<细>(?:其[他它]|别的|[他别]人|另|隐私|保密|机密|内部|[这此该相有].{0,4}(?:信息|内容|数据|资料
     |租户|客户)) ;; (?:我|助手)[也并]?(?:无权|没有权[限利]|未[被获]授权)[访查看透提披告获回]|您(?:的账[号户])?(?:无权
@@ -128,36 +127,37 @@ may not tell = \bi (?:am|was) not (?:authori[sz]ed|allowed|permitted)\b|\bi woul
     |告[知诉])$)|^(?:很?抱歉)?(?:[该此这]|相关).{0,6}(?:信息|数据|资料).{0,8}(?:[保机]密|隐私)|涉及(?:其[他它]|他人)
 """)
 _SIDE = _table(r"""
-documents do not say = (?:<SOURCE>|<PAPER>|\b(?:it|they|this|these|those|none|neither|nothing|which)\b).{0,60}? (?:do
-    |does|did|has|have) not(?: <TELL>| <TOLD>| said)|^(?:does|did) not (?:<TELL>|<HOLD>)|^not (?:what|how|when|whether
-    |who|why)\b|<SOURCE> neither\b|^do not (?:mention|specify|address|contain|cover)\b ;; <SOURCE>.{0,60}? (?:do|does
-    |did) not <HOLD>|\bi do not (?:think|believe) .{0,40}<SOURCE>|\b(?:it|they|these|those) (?:do|does
-    |did) not <HOLD> <ADJ><FACTS> ;; (?:<SOURCE>|<PAPER>).{0,60}? (?:lacks?|omits?|fails? to|makes? no|(?:is|are) silent
-    |(?:<TELL>|<HOLD>|has)(?: nothing| (?:no|neither|little) ?<ADJ><FACTS>)) ;; \b(?:none|neither|nothing|nowhere) (?:of
-    |in|within|from) (?:.{0,40}(?:<SOURCE>|<PAPER>)|(?:them|these|those|which) (?:<TELL>|<HOLD>))|\bnothing (?:is
-    |was) (?:said|<TOLD>)|^(?:none|neither|nothing)(?: \w+){0,3}(?: <TELL>| <HOLD>)|^no (?:\w+ )?(?:<SOURCE>
-    |<PAPER>) .{0,20}?(?:<TELL>|<HOLD>) ;; \b(?:no|without|not any) <ADJ>(?:<FACTS>|word) (?:<HELD> )?(?:of|about|on
-    |regarding|concerning|relat\w+|as to|to answer|that|whether|specific|in .{0,30}<SOURCE>)(?!.{0,40} <WAS>(?:shared
-    |sold|stored|collected|lost|deleted|required|needed|kept|sent)\b) ;; \bthere <WAS>(?:no|not any
-    |nothing) ?<ADJ>(?:<FACTS>)? ?(?:here )?(?:about|on|regarding|concerning|provided|given|(?:\w+ ){1,3}(?:provided
-    |given|mentioned|specified|(?:in|from) .{0,20}<SOURCE>))\b
+documents do not say = (?:<SOURCE>|<PAPER>|\b(?:it|they|this|these|those|none|neither|nothing|which)\b).{0,60}? (?:(?:do
+    |does|did|has|have) not|never)(?: <TELL>| <TOLD>| said)|^(?:(?:does|did) not|never) (?:<TELL>|<HOLD>)|^not (?:what
+    |how|when|whether|who|why)\b|<SOURCE> neither\b|^do not (?:mention|specify|address|contain|cover)\b ;;
+    <SOURCE>.{0,60}? (?:do|does|did) not <HOLD>|\bi do not (?:think|believe) .{0,40}<SOURCE>|\b(?:it|they|these
+    |those) (?:do|does|did) not <HOLD> <ADJ><FACTS> ;; (?:<SOURCE>|<PAPER>).{0,60}? (?:lacks?|omits?|fails? to|makes? no
+    |(?:is|are) silent|(?:<TELL>|<HOLD>|has)(?: nothing| (?:no|neither|little) ?<ADJ><FACTS>))|<SOURCE> <HOLD> no\b ;;
+    \b(?:none|neither|nothing|nowhere) (?:of|in|within|from) (?:.{0,40}(?:<SOURCE>|<PAPER>)|(?:them|these|those
+    |which) (?:<TELL>|<HOLD>))|\bnothing (?:is|was) (?:said|<TOLD>)|^(?:none|neither|nothing)(?: \w+){0,3}(?: <TELL>
+    | <HOLD>)|^no (?:\w+ )?(?:<SOURCE>|<PAPER>) .{0,20}?(?:<TELL>|<HOLD>) ;; \b(?:no|without|not any) <ADJ>(?:<FACTS>
+    |word) (?:<HELD> )?(?:of|about|on|regarding|concerning|relat\w+|as to|to answer|that|whether|specific
+    |in .{0,30}<SOURCE>)(?!.{0,40} <WAS>(?:shared|sold|stored|collected|lost|deleted|required|needed|kept|sent)\b) ;;
+    \bthere <WAS>(?:no|not any|nothing) ?<ADJ>(?:<FACTS>)? ?(?:here )?(?:about|on|regarding|concerning|provided|given
+    |(?:\w+ ){1,3}(?:provided|given|mentioned|specified|(?:in|from) .{0,20}<SOURCE>))\b
 is not mentioned = (?:^|(?<!\w that )(?<!which )(?<!who )\b(?:is|are|was|were|be|been) )(?:not|nowhere
     |never) (?:be(?:en)? )?<TOLD> ;; (?:^|\b(?:is|are|was|were|been) )not (?:explicitly|specifically|directly
     |clearly) (?:<HELD>|<TOLD>) ;; (?:^|(?<!\w that )(?<!which )(?<!who )\b(?:is|are|was|were|be|been|does|do) )(?:not
     |nowhere) (?:appear )?(?:<HELD> )?(?:anywhere )?(?:in|by|within|from|on|among) .{0,30}(?:<SOURCE>|the provided
     |the given)|\b(?:missing|absent) from .{0,30}<SOURCE> ;; (?:\b(?:its|the|their|whose) (?:\w+ )?(?:text|contents?
-    |body|wording)|<FACTS> (?:(?!that|which).){0,60}) (?:itself )?(?:is|are|was|were) (?:not <HELD>|missing|unavailable)
-    |<FACTS> not <HELD> ;; \b(?:(?:it|this|that) (?:is|remains) (?:unclear|not clear|unknown|unspecified)(?! (?:for|as
-    |to)\b)|(?:un|not )clear (?:from|in|based))\b ;; \bi (?:am|was) (?:not (?:sure|certain|confident)|unsure
-    |uncertain)\b|\b(?:i|we) can not (?:confirm|verify|guarantee)\b
-资料未提及 = <未><细><说>|<资料>.{0,24}?(?:<未>|[并均也都]?不)<细><载>|[不未]在.{0,4}<资料>之?[中内里]|^(?:未知|不详
-    |[暂尚]不明确)$|只字未提|不好说|说不[准好清]|需要更多.{0,6}(?:信息|资料|上下文) ;; <资料>.{0,20}?(?:没有?|并无|无
-    |不[含存]|缺[少乏]|[找看]不[到出]|未见)(?!.{0,3}(?:限制|手续费|费用)) ;; <未><细>(?:提供|包含|给出|规定|记[录载]
-    |公[布开]|披露|列出|收录|[涵覆]盖)(?:$|<细>.{0,30}<料>) ;; ^.{0,10}<未>(?:明确|具体|详细)的?(?:给出|列出|提供|规定
-    |约定|指定|[写说标]) ;; (?:<无>|不[含存]在?|不包[含括])(?:任何|具体|明确|详细)?(?:关于|有关|针对|涉及|说明|介绍|描述
-    |与.{1,20}[相有]关) ;; <无>(?:任何|具体|明确|详细|确切|其他|进一步)的?<料>(?!会|将|被|需|要|须|泄)|^(?:暂无|暂时没有
-    |目前没有|尚无)<细>.{0,12}$ ;; ^(?:.{0,8}(?:我|这|此|目前|暂|也|抱歉))?(?:不太?|并不|不敢|<不>)(?:完全|十分
-    |很)?(?:确[定认]|肯定|保证|核实)(?!的(?!$)) ;; <不>(?:进一步|直接|准确|[从根].{0,12})?(?:确认|核实|证实|保证)
+    |body|wording)|<FACTS>(?: (?:(?!that|which).){0,60})?) (?:itself )?(?:is|are|was|were) (?:not <HELD>|missing
+    |unavailable)|<FACTS> not <HELD> ;; \b(?:(?:it|this|that) (?:is|remains) (?:unclear|not clear|unknown
+    |unspecified)(?! (?:for|as|to)\b)|(?:un|not )clear (?:from|in|based))\b ;; \bi (?:am|was) (?:not (?:sure|certain
+    |confident)|unsure|uncertain)\b|\b(?:i|we) can not (?:confirm|verify|guarantee)\b
+资料未提及 = <未><细><说>|<资料>.{0,24}?(?:<未>|[并均也都]?不)<细><载>|[不未]在.{0,4}<资料>(?:$|[之中内里])|^(?:未知
+    |不详|[暂尚]不明确)$|只字未提|不好说|说不[准好清]|[尚还并]不清楚|需要(?:更多|完整).{0,6}(?:信息|资料|上下文|合同) ;;
+    <资料>.{0,20}?(?:没有?|并无|无|不[含存]|缺[少乏]|[找看]不[到出]|未见)(?!.{0,3}(?:限制|手续费|费用)) ;;
+    <未><细>(?:提供|包含|给出|规定|记[录载]|公[布开]|披露|列出|收录|[涵覆]盖)(?:$|<细>.{0,30}<料>) ;; ^.{0,10}<未>
+    (?:明确|具体|详细)的?(?:给出|列出|提供|规定|约定|指定|[写说标]) ;; (?:<无>|不[含存涉]在?|不包[含括])(?:任何|具体
+    |明确|详细)?(?:关于|有关|针对|涉?及|说明|介绍|描述|与.{1,20}[相有]关) ;; <无>(?:任何|具体|明确|详细|确切|其他
+    |进一步)的?<料>(?!会|将|被|需|要|须|泄)|^(?:暂无|暂时没有|目前没有|尚无)<细>.{0,12}$ ;; ^(?:.{0,8}(?:我|这|此|目前
+    |暂|也|抱歉))?(?:不太?|并不|不敢|<不>)(?:完全|十分|很)?(?:确[定认]|肯定|保证|核实)(?!的(?!$)) ;; <不>(?:进一步|直接
+    |准确|[从根].{0,12})?(?:确认|核实|证实|保证)
 """)
 _ASIDE = _table(r"""
 courtesy and offers = ^(?:i am |i )?(?:sorry|apolog|afraid|regret|hope|appreciate|thank|understand)|^(?:hello|hi\b|sure$
@@ -187,21 +187,21 @@ remark on the documents = (?:<SOURCE>|<PAPER>|\b(?:they|it|these|which)|^the (?:
     |provide|explain)(?:e?s|ed)?\b ;; <SOURCE>.{0,30} (?:is|are|was|were) (?:all |mainly |only )?(?:about|related to
     |limited to|focused on|concerned with)\b ;; ^(?:(?:i|we) (?:have )?|(?:after|having|upon|by) (?:\w+ )?)(?:search
     |review|check|look|examin|read|consult) ;; (?:只是?|仅仅?|主要|大多|都是|均为|大部分|集中|围绕|局限).{0,8}(?:<说>
-    |<载>|列|讲|谈|关于|围绕|针对|标题|目录|[涉在是有]) ;; ^(?!.*(?:为|是(?!关于)|可以|需|应|必须|\d))
-    .{0,8}<资料>.{0,12}(?:介绍|描述|讨论|讲述|涉及|列出|包[含括]|涵盖|提[到及]|说明|关于|谈) ;; ^(?:我|已|经|通过
+    |<载>|列|讲|谈|关于|围绕|针对|标题|目录|[涉在是有限]) ;; ^(?!.*(?:为|是(?!关于)|可以|需|应|必须|\d))
+    .{0,8}<资料>.{0,12}(?:介绍|描述|讨论|讲述|涉及|列出|包[含括]|涵盖|提[到及]|说明|关于|[讲谈]) ;; ^(?:我|已|经|通过
     |在)(?:已|们|为您|仔细|[对过在从]){0,3}.{0,12}(?:查阅|检索|查询|搜索|查找|核对|梳理|分析|浏览)
 """)
 _SIGNS = _table(r"""
 # without one of these no wording stands in a clause: spares the search
 hint = no[tnr]|\bno\b|none|neit|never|n/a|\b(?:un|ins|ina|irr|imp|lack|fail|omit|sile|witho|beyo|out|only|limit|restr
-    |conf|decl|hard|diff|miss|abs)|[不未没无缺超只仅恕欠限空涉属查保隐]
+    |conf|decl|hard|diff|miss|abs|need)|[不未没无缺超只仅恕欠限空涉属查保隐需]
 # "if the limit is not specified, the default holds": the clause asserts nothing
 condition = ^(?:如果|如(?!下|上|此)|若|假如|要是|倘若|一旦|除非|凡|当)|^(?!.*(?:是|我|问题)).*(?:时|者|的话|的|后|前)$
 reported = \b(?:message|error|screen|api|server|command|status|log)\b.{0,20} (?:says?|shows?|reads?|displays?|returns?
     |means)\b ;; (?:系统|页面|屏幕|界面|接口|程序|设备).{0,10}(?:提示|显示|报错|返回)
 # who else cannot, does not know, has not provided; looked for just before the wording
-someone = (?:用户|[员职]工|[客顾]客?户?|[您你]们?|商[家户]|[买卖]家|会员|申请人|学[生员]|管理员|[访游]客|[应理]商|经理
-    |主管|客服|机器人|乘客|租户|账[户号]|第三方|任何人|[其他]他?[人们]|对方|门店|成员|人员|者|方|公司|企业|平台|银行
+someone = (?:用户|[员职]工|[客顾]客?户?|[您你]们?|商[家户]|[买卖]家|会员|申请人|学[生员]|管理员|[访游]客|经理|主管|客服
+    |机器人|乘客|租户|账[户号]|第三方|任何人|[其他]他?[人们]|[他她]|对方|门店|成员|人员|者|方|公司|企业|平台|银行
     |部门)(?![的所提询咨想问要面案])[^,的]{0,4}$ ;; \b(?:if|unless|whenever|in case|when (?:an?|no|the|it|you|any))\b
 # 未提供发票的不予报销; looked for just after the wording
 relative = ^[^,]{0,12}的[^,]{0,16}(?:将|会|须|应|可|一律|视为|不予|不得|按|则|转|必须|需|请|不能)
@@ -218,7 +218,7 @@ enumeration = ^(?:which|who|whose|what|how|whether|why|or|nor|including|such as|
 assertion = ^(?:yes|no|nope|correct|generally|usually|typically|often|probably|i (?:think|believe|guess))\b ;;
     ^(?:(?!\b(?:that|which|who|whose|where|when|how|whether|what|why)\b).){1,80}?\b(?:is|are|was|were|can|may|might|must
     |should|will|would|has|have|costs|takes|lasts|requires|needs|gets?|does|do)\b ;; ^(?:一般|通常|大[概约]|约|估计
-    |我[觉认猜]|据我|多数|大多|不)|免费|收费|[是为可能会需应须要有由将已达按]|支持|提供|允许|不得|在|\d
+    |我[觉认猜]|据我|多数|大多|不)|免费|收费|[是为可能会需应须要有由将已达按]|支持|允许|不得|在|\d
 """)
 _MARKS = _table(r"""
 # how a clause leans on the one before it; `turn`: it opposes or concludes
@@ -286,7 +286,7 @@ def _clauses(answer: str, wordings: Sequence[str]) -> Iterator[tuple[_Kind, str]
         kinds = _kinds(plain, [1 in own[a:b] for a, b in spans], mark[:1] in ("?", "？"), before)
         before = plain[-1] if plain else ""
         for (a, b), kind in zip(spans, kinds, strict=True):
-            yield kind, answer[a:b].strip()[:_SHOWN_CHARS]
+            yield kind, answer[a:b].strip().strip("*#> ")[:_SHOWN_CHARS]
 
 
 def _kinds(plain: Sequence[str], own: Sequence[bool], asks: bool, before: str) -> list[_Kind]:
@@ -305,7 +305,7 @@ def _kinds(plain: Sequence[str], own: Sequence[bool], asks: bool, before: str) -
         if kind is None:
             frame = _has("frame", body)
             leans = asks or (frame and at + 1 < len(bodies))
-            claims = not leans and _claims(body, turned or alone, listed or frame)
+            claims = not leans and _claims(body, turned or alone, listed)
             listed = at > 0 and not claims and not frame
             kind = _Kind.CLAIM if claims else _Kind.FRAME
         turned = turned and kind is _Kind.FRAME

@@ -34,7 +34,7 @@ def check(case: Case, answer: Answer) -> RuleChecks:
     refusal_ok = (
         None if declined is None or case.expect_refusal is None else declined.did_abstain == case.expect_refusal
     )
-    no_leak = False if leaked else (True if case.forbidden_docs else None)
+    no_leak = False if leaked else (True if case.forbidden_docs and text_given else None)
     return RuleChecks(
         rule_correct=_all_of(must_include_ok, acceptable_ok, must_not_include_ok, faithful, refusal_ok, no_leak),
         must_include_ok=must_include_ok,
@@ -46,12 +46,12 @@ def check(case: Case, answer: Answer) -> RuleChecks:
         refused_then_answered=None if declined is None else declined.refused_then_answered,
         refusal_conflict=declined is not None and answer.refused is not None and answer.refused != declined.did_abstain,
         leak=bool(leaked),
-        leak_checked=bool(case.forbidden_docs) or case.tenant is not None,
+        leak_checked=(bool(case.forbidden_docs) or case.tenant is not None) and _shows_documents(answer),
         leaked_ids=leaked,
         missing_points=missing,
         unsupported_points=unsupported or (),
         forbidden_found=forbidden,
-        n_citations=None if answer.citations is None else len(answer.citations),
+        n_citations=len(set(answer.citations or ())) if _citations_can_be_checked(answer) else None,
         dangling_citations=dangling_citations(answer),
     )
 
@@ -78,11 +78,11 @@ def leaked_ids(case: Case, answer: Answer) -> tuple[str, ...]:
 
 
 def dangling_citations(answer: Answer) -> tuple[str, ...]:
-    """Citations that point at nothing retrieved. Empty where citations, contexts or their ids are missing."""
-    if answer.citations is None or answer.contexts is None or any(c.id is None for c in answer.contexts):
+    """Citations that point at nothing retrieved, each once. Empty where they cannot be checked."""
+    if not _citations_can_be_checked(answer):
         return ()
-    retrieved = {context.id for context in answer.contexts}
-    return tuple(doc for doc in dict.fromkeys(answer.citations) if doc not in retrieved)
+    retrieved = {context.id for context in answer.contexts or ()}
+    return tuple(doc for doc in dict.fromkeys(answer.citations or ()) if doc not in retrieved)
 
 
 def lexical_support(answer: Answer) -> float | None:
@@ -97,6 +97,16 @@ def lexical_support(answer: Answer) -> float | None:
         return None
     known = {word for text in texts for word in words(text)}
     return sum(word in known for word in said) / len(said)
+
+
+def _citations_can_be_checked(answer: Answer) -> bool:
+    """Citations need contexts with ids to be held against."""
+    contexts = answer.contexts
+    return answer.citations is not None and contexts is not None and all(c.id is not None for c in contexts)
+
+
+def _shows_documents(answer: Answer) -> bool:
+    return answer.contexts is not None or answer.citations is not None
 
 
 def _all_of(*checks: bool | None) -> bool | None:

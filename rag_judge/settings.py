@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from rag_judge.addresses import public_address, public_url
 from rag_judge.errors import InputError
 from rag_judge.retrieval import MatchLevel
 
 CONFIG_NAME = "rag-judge.toml"
+NOT_KEPT = "[not kept]"  # stands for a header's literal value, which may be a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +171,36 @@ PATIENCE = frozenset(
 )
 
 
-def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], run: str) -> Settings:
-    """A run's own settings with today's patience. Raises InputError for a flag that differs from the run's own."""
+def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], today: Settings, run: str) -> Settings:
+    """A run's own settings with today's patience, and with the secrets of addresses and headers, which no run keeps.
+
+    Raises InputError for a flag that differs from the run's own.
+    """
     for name, value in flags.items():
         if value is None or name in PATIENCE:
             continue
         section, key = PLACES.get(name, ("system", name))
         before = saved["system"] if name == "system" else saved[section][key]
+        if name in ("base_url", "endpoint"):
+            value = public_url(value) if name == "base_url" else public_address(value)
         if name == "system" and all(before.get(factor) == told for factor, told in value.items()):
             continue
         if before != value:
             raise InputError(f"--{name.replace('_', '-')}: found {value!r}, but {run} was begun with {before!r}")
-    return changed_settings(saved, {name: value for name, value in flags.items() if name in PATIENCE})
+    own = changed_settings(saved, {name: value for name, value in flags.items() if name in PATIENCE})
+    return _with_secrets(own, today)
+
+
+def _with_secrets(own: Settings, today: Settings) -> Settings:
+    """Addresses and headers as they are set today, where they are those of the run but for what it may not keep."""
+    judge, endpoint = own.judge, own.endpoint
+    if judge.base_url and today.judge.base_url and public_url(today.judge.base_url) == judge.base_url:
+        judge = replace(judge, base_url=today.judge.base_url)
+    if endpoint.url and today.endpoint.url and public_address(today.endpoint.url) == endpoint.url:
+        endpoint = replace(endpoint, url=today.endpoint.url)
+    if NOT_KEPT in endpoint.headers.values():
+        endpoint = replace(endpoint, headers=today.endpoint.headers)
+    return replace(own, judge=judge, endpoint=endpoint)
 
 
 def changed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:

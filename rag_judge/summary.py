@@ -17,14 +17,25 @@ from rag_judge.records import CaseRow, Estimate, NoEstimate
 Tree = dict[str, Any]
 
 
-def summarise(rows: Sequence[CaseRow], *, k: int, seed: int, mode: str, is_sampled: bool = False) -> Tree:
-    """The summary of a run's case rows; `mode` is the judge's, or "none"; sampled: the judge saw a drawn part only."""
+def summarise(
+    rows: Sequence[CaseRow],
+    *,
+    k: int,
+    seed: int,
+    mode: str,
+    is_sampled: bool = False,
+    has_pass_rule: bool = True,
+) -> Tree:
+    """The summary of a run's case rows; `mode` is the judge's, or "none".
+
+    Sampled: the judge saw a drawn part only. Without a pass rule (a scale without pass_at) no pass can exist.
+    """
     answered = [row for row in rows if row.outcome != "no_answer"]
     summary: Tree = {
         "n_cases": len(rows),
         "n_answered": len(answered),
         "n_errors": len(rows) - len(answered),
-        "by_type": _by_type(rows),
+        "by_type": _by_type(rows, is_sampled),
         "retrieval": _retrieval(answered, k, seed),
         "rules": _rules(answered),
         "judge": {"mode": mode},
@@ -35,7 +46,7 @@ def summarise(rows: Sequence[CaseRow], *, k: int, seed: int, mode: str, is_sampl
         "layers": _counts(row.layer for row in rows),
     }
     if mode != "none":
-        summary["judge"] |= _judge(answered, seed, is_sampled)
+        summary["judge"] |= _judge(answered, seed, is_sampled, has_pass_rule)
     return summary
 
 
@@ -59,14 +70,14 @@ def _counts(values: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
-def _by_type(rows: Sequence[CaseRow]) -> Tree:
+def _by_type(rows: Sequence[CaseRow], is_sampled: bool) -> Tree:
     types: Tree = {}
     for name in dict.fromkeys(row.type or "untyped" for row in rows):
         of_type = [row for row in rows if (row.type or "untyped") == name]
         entry: Tree = {"n": len(of_type)}
         put(entry, "rules", share(of_type, "rule_correct", "no case of this type states an expectation"))
         put(entry, "judge", share(of_type, "judge_pass", "no case of this type has a decided pass"))
-        put(entry, "end_to_end", _correct(of_type))
+        put(entry, "end_to_end", _correct([row for row in of_type if row.drawn] if is_sampled else of_type))
         types[name] = entry
     return types
 
@@ -122,18 +133,19 @@ def _abstention(answered: Sequence[CaseRow]) -> Tree:
     }
 
 
-def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool) -> Tree:
+def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool, has_pass_rule: bool) -> Tree:
     drawn = [row for row in answered if row.drawn]
     graded = [row for row in drawn if row.judge_pass is not None]
     unscored = [row for row in drawn if row.unscored_reason is not None]
-    undecided = [row for row in drawn if row.judge_pass is None and row.unscored_reason is None and _is_open(row)]
+    undecided = [row for row in drawn if row.undecided]
     tree: Tree = {"drawn": len(drawn), "graded": len(graded)}
     nothing = "no drawn case has a decided pass"
     put(tree, "pass", share(graded, "judge_pass", nothing))
     n_passed = sum(bool(row.judge_pass) for row in graded)
     n_open = len(undecided) + len(unscored)
-    tree["pass_worst"] = n_passed / len(drawn) if graded or n_open else None
-    tree["pass_best"] = (n_passed + n_open) / len(drawn) if graded or n_open else None
+    has_ends = bool(drawn) and has_pass_rule
+    tree["pass_worst"] = n_passed / len(drawn) if has_ends else None
+    tree["pass_best"] = (n_passed + n_open) / len(drawn) if has_ends else None
     for column in ("grounded", "complete", "should_abstain"):
         put(tree, column, share(drawn, column, "no drawn case has this field decided"))
     # A pass can be decided while `grounded` is not: such an answer counts neither as invented nor as supported.
@@ -151,11 +163,6 @@ def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool) -> Tree:
     tree["sampled"] = {"n": len(drawn), "of": len(answered), "seed": seed} if is_sampled else None
     tree["score"] = _scores(drawn, seed)
     return tree
-
-
-def _is_open(row: CaseRow) -> bool:
-    """Whether some verdict field of a drawn, read case is undecided (else no pass exists: scale without pass_at)."""
-    return row.score is None
 
 
 def _scores(drawn: Sequence[CaseRow], seed: int) -> Tree | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_judge.answers import AnswerSet
+from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.calls import RecordedReplies
 from rag_judge.cases import CaseSet, question_hash
 from rag_judge.grading import decision_of
@@ -54,7 +54,7 @@ def case_rows(
             continue
         scores = ranking_scores(case, answer, measures)
         rules = check(case, answer)
-        is_drawn = measures.judged and (drawn is None or case.id in drawn)
+        is_drawn = measures.judged and has_context_texts(answer) and (drawn is None or case.id in drawn)
         decision = None
         if is_drawn and replies is not None:
             prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
@@ -134,6 +134,7 @@ def _votes(decision: Decision | None) -> dict[str, Any]:
         "unscored_reason": decision.unscored_reason,
         "n_planned": decision.n_planned,
         "n_asked": decision.n_asked,
+        "undecided": decision.is_undecided,
         "flipped": decision.flipped,
         "unstable": decision.unstable,
     }

@@ -21,12 +21,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rag_judge.addresses import endpoint_url
 from rag_judge.answers import answer_from_row
 from rag_judge.calls import Journal
 from rag_judge.cases import CaseSet
 from rag_judge.errors import InputError
 from rag_judge.estimates import mean_in_unit
-from rag_judge.judge import endpoint_url
 from rag_judge.prompts import render_text
 from rag_judge.records import CaseRow, Estimate, Unscored, Verdict, VerdictField
 from rag_judge.refusals import abstention
@@ -106,7 +106,7 @@ def _first(*differences: str | None) -> str | None:
     return next((difference for difference in differences if difference is not None), None)
 
 
-# --- one adapter a kind: None when the case holds, else what differs ---------------------------------------------------
+# --- one adapter a kind: None when the case holds, else what differs ------------------------------------------------
 
 
 def check_verdict(case: Case, folder: Path) -> str | None:

@@ -135,7 +135,11 @@ def test_parquet_rows_load_with_their_missing_values_left_out(tmp_path: Path) ->
         ),
         pytest.param('{"id":"a","q":"x","acceptable":{"b":1}}', 'acceptable: found {"b": 1} (object)', id="object"),
         pytest.param('{"id":"a","q":"x","expect_refusal":"no"}', "expected true or false", id="text as flag"),
-        pytest.param('{"id":"a","q":"x","question":"y"}', "'question' repeats 'question' with another", id="two names"),
+        pytest.param(
+            '{"id":"a","q":"x","question":"y"}',
+            "question stands twice under two names with different values, once as 'question'",
+            id="two names",
+        ),
         pytest.param("[" * 100_000, "not valid JSON", id="deep nesting"),
         pytest.param(b'{"id":"a","q":"\xc1\xbd"}', "the encoding is not UTF-8 (byte 0xc1)", id="GBK"),
         pytest.param('{"id":"a","q":"x"}'.encode("utf-16"), "the encoding is UTF-16", id="UTF-16"),

@@ -148,7 +148,8 @@ def test_collecting_and_a_settings_file_work_from_the_command_line(tmp_path: Pat
 
     with RagServer(answer) as server:
         (tmp_path / "rag-judge.toml").write_text(
-            f'[endpoint]\nurl = "{server.ask_url}"\n[endpoint.request]\nq = "{{{{ question }}}}"\nv = "{{{{ version }}}}"\n'
+            f'[endpoint]\nurl = "{server.ask_url}"\n'
+            '[endpoint.request]\nq = "{{ question }}"\nv = "{{ version }}"\n'
             '[endpoint.response]\nanswer = "out.text"\nmeta = "{version: out.v}"\n',
             encoding="utf-8",
         )

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag_judge.endpoint import mapped, open_endpoint, public_endpoint
+from rag_judge.addresses import public_address
+from rag_judge.endpoint import mapped, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.pipeline import RunRequest, World, collect, run
 from rag_judge.records import Case
@@ -219,16 +220,17 @@ def test_a_run_collects_grades_and_counts_what_failed(tmp_path: Path) -> None:
 
 def test_the_key_of_a_kept_answer_changes_with_whatever_was_asked() -> None:
     def key(case: Case, **values: Any) -> str:
-        return open_endpoint(EndpointSettings(url="http://x/ask"), {}, values).key(case)
+        asked = EndpointSettings(
+            url="http://x/ask", request={"q": "{{ question }}", "t": "{{ tenant }}", "k": "{{ k }}"}
+        )
+        return open_endpoint(asked, {}, {"k": 1, **values}).key(case)
 
-    assert key(Case("a", "q?")) == key(Case("a", "q?"))
-    assert (
-        len({key(Case("a", "q?")), key(Case("a", "r?")), key(Case("a", "q?"), k=2), key(Case("a", "q?", tenant="t"))})
-        == 4
-    )
+    assert key(Case("a", "q?")) == key(Case("a", "q?"), unused=2)
+    others = [key(Case("a", "r?")), key(Case("a", "q?"), k=2), key(Case("a", "q?", tenant="t"))]
+    assert len({key(Case("a", "q?")), *others}) == 4
 
 
 def test_an_unmapped_response_gives_the_fields_of_their_own_names() -> None:
     assert mapped({"answer": "a", "contexts": [], "other": 1}, {}) == {"answer": "a", "contexts": []}
     assert mapped([{"t": "a"}], {"answer": "[0].t"}) == {"answer": "a"}
-    assert public_endpoint("http://u:p@h:1/ask?key=s") == "http://h:1/ask"
+    assert public_address("http://u:p@h:1/ask?key=s") == "http://h:1/ask"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from rag_judge.addresses import endpoint_url, public_url
 from rag_judge.errors import CannotGoOn, InputError
-from rag_judge.judge import ModelServer, Server, endpoint_url, public_url
+from rag_judge.judge import ModelServer, Server
 from rag_judge.records import Call, CallFailure, Reply
 from tests.misbehaviour import (
     CHOICES_EMPTY,

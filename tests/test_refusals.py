@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,11 +148,6 @@ REFUSES_THEN_ANSWERS = {
         "The context does not say. Yes, you can.",
         "Not stated in the sources, so presumably free of charge.",
         "I have no document on that. My understanding is that it takes ten days.",
-        "If no approver is found, the request goes to the department head.",
-        "Nothing is deducted from your salary for the first three days.",
-        "Bike parking is free [1]. The text does not say whether it is guarded.",
-        "Not all plans include phone support: only Premium does.",
-        "The form asks for details that are not listed on your ID.",
     ],
     "zh": [
         "资料未提及,但一般是三天。",
@@ -168,10 +162,6 @@ REFUSES_THEN_ANSWERS = {
         "没有相关规定,按照劳动法,加班费是工资的 1.5 倍。",
         "来源里没有看到这一点,一般来说通知期为一个月。",
         "我没查到相关文件,据我所知大约需要十个工作日。",
-        "系统未找到匹配订单时会提示重新输入。",
-        "没有登记的访客拿不到胸牌。",
-        "停放免费[1],是否有人看管文中没有说明。",
-        "下载开始后无权退款。",
     ],
 }
 
@@ -214,6 +204,11 @@ ANSWERS = {
         "30 days.",
         "",
         "   \n",
+        "If no approver is found, the request goes to the department head.",
+        "Nothing is deducted from your salary for the first three days.",
+        "Bike parking is free [1]. The text does not say whether it is guarded.",
+        "Not all plans include phone support: only Premium does.",
+        "The form asks for details that are not listed on your ID.",
     ],
     "zh": [
         "优惠券不可叠加。",
@@ -248,6 +243,10 @@ ANSWERS = {
         "请在 30 天内提交申请。",
         "错误代码 404 表示“没有找到页面”。",
         "费用為 5 元。",
+        "系统未找到匹配订单时会提示重新输入。",
+        "没有登记的访客拿不到胸牌。",
+        "停放免费[1],是否有人看管文中没有说明。",
+        "下载开始后无权退款。",
     ],
 }
 
@@ -348,8 +347,16 @@ AWKWARD = [
 
 
 @pytest.mark.parametrize("unit", AWKWARD)
-def test_the_work_grows_with_the_text_and_no_faster(unit: str) -> None:
-    """Each clause is searched once and at most 600 characters of it: the clauses are counted."""
+def test_ten_times_the_text_has_at_most_ten_times_the_clauses(unit: str) -> None:
+    """Each clause is searched once, and at most 600 characters of it."""
+    short, long = ((unit * size)[:size] for size in (2_000, 20_000))
+    n_short, n_long = (sum(1 for _ in refusals._clauses(text, ())) for text in (short, long))
+    assert n_long <= 10 * n_short + 10
+
+
+@pytest.mark.parametrize(
+    "unit", ["not ", "资料没有相关", '"', "“", "(", "[1", "documents do not ", "the index lists ", "\n"]
+)
+def test_a_text_of_200_kb_in_one_clause_is_read(unit: str) -> None:
     text = (unit * 200_000)[:200_000]
-    once = sum(1 for _ in refusals._clauses(text[:20_000], ()))
-    assert sum(1 for _ in refusals._clauses(text, ())) <= 10 * once + 10
+    assert abstention(text + ". It is 5 EUR.").did_abstain is False

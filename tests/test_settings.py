@@ -63,15 +63,27 @@ def test_every_flag_has_a_place_in_the_settings() -> None:
 
 
 def test_settings_kept_by_a_run_come_back_equal(tmp_path: Path) -> None:
-    text = "[endpoint]\nurl = 'http://x'\nheaders = {A = '${B}'}\n[endpoint.response]\nanswer = 'a'\n[system]\nv = 2\n"
+    text = "[endpoint]\nurl = 'http://x/'\nheaders = {A = '${B}'}\n[endpoint.response]\nanswer = 'a'\n[system]\nv = 2\n"
     found = loaded(tmp_path, text, k=3)
     assert changed_settings(saved_settings(found), {}) == found
 
 
 def test_a_resume_may_be_more_patient_and_nothing_else(tmp_path: Path) -> None:
     saved = saved_settings(loaded(tmp_path, k=3, system={"v": 2}))
-    patient = resumed_settings(saved, {"timeout_s": 9.0, "k": 3, "system": {"v": 2}, "lang": "zh"}, "runs/x")
+    patient = resumed_settings(
+        saved, {"timeout_s": 9.0, "k": 3, "system": {"v": 2}, "lang": "zh"}, Settings(), "runs/x"
+    )
     assert (patient.judge.timeout_s, patient.run.lang, patient.run.k) == (9.0, "zh", 3)
     for flags in ({"k": 4}, {"model": "m"}, {"early_stop": False}, {"system": {"v": 3}}):
         with pytest.raises(InputError, match=r"but runs/x was begun with"):
-            resumed_settings(saved, flags, "runs/x")
+            resumed_settings(saved, flags, Settings(), "runs/x")
+
+
+def test_no_secret_of_an_address_or_header_is_kept_and_a_resume_finds_it_in_todays_settings(tmp_path: Path) -> None:
+    text = "[endpoint]\nurl = 'http://u:pw@x/ask?key=s3cret'\nheaders = {A = 's3cret', B = '${B}'}\n"
+    found = loaded(tmp_path, text, base_url="http://y/v1?key=s3cret")
+    saved = saved_settings(found)
+    assert "s3cret" not in str(saved)
+    assert "pw" not in str(saved["endpoint"]["url"])
+    assert resumed_settings(saved, {"base_url": "http://y/v1?key=s3cret"}, found, "runs/x") == found
+    assert resumed_settings(saved, {}, Settings(), "runs/x").judge.base_url == "http://y/v1"

@@ -14,7 +14,14 @@ def row(case_id: str, outcome: str = "pass", **columns: Any) -> CaseRow:
 
 
 def judged(case_id: str, judge_pass: bool | None, **columns: Any) -> CaseRow:
-    columns = {"drawn": True, "n_votes": 3, "grounded": True, "complete": True, "should_abstain": False} | columns
+    columns = {
+        "drawn": True,
+        "undecided": judge_pass is None and "unscored_reason" not in columns and "score" not in columns,
+        "n_votes": 3,
+        "grounded": True,
+        "complete": True,
+        "should_abstain": False,
+    } | columns
     return row(case_id, {True: "pass", False: "fail", None: "undecided"}[judge_pass], judge_pass=judge_pass, **columns)
 
 
@@ -33,7 +40,8 @@ def value(tree: dict[str, Any], name: str) -> tuple[Any, int]:
 
 def test_retrieval_is_taken_over_answered_cases_with_relevant_documents_alone() -> None:
     scores: dict[str, Any] = {"recall": 0.5, "mrr": 0.25, "ndcg": 0.5, "precision": 0.2, "n_duplicates": 2}
-    rows = [row("a", hit=True, **scores), row("b", hit=False, **{n: 0.0 for n in scores if n != "n_duplicates"}),
+    zeros: dict[str, Any] = dict.fromkeys(scores, 0)
+    rows = [row("a", hit=True, **scores), row("b", hit=False, **zeros),
             row("c"), no_answer("d")]  # fmt: skip
     retrieval = summary(rows)["retrieval"]
     assert (retrieval["k"], retrieval["n"], retrieval["n_excluded"], retrieval["n_duplicates"]) == (5, 2, 1, 2)

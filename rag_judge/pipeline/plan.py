@@ -23,7 +23,8 @@ class PlannedSpend:
     n_questions_to_ask: int
     n_to_judge: int
     calls_at_least: int
-    calls_at_most: int
+    calls_at_most: int  # without the one further try at each reply that cannot be read
+    reasks_at_most: int
     prompt_tokens_at_most: int | None
     completion_tokens_at_most: int
     usd_at_most: float | None
@@ -57,6 +58,7 @@ def plan(request: RunRequest, world: World) -> PlannedSpend:
         n_to_judge=n,
         calls_at_least=n * (min(2, judge.repeats) if judge.early_stop else judge.repeats),
         calls_at_most=calls,
+        reasks_at_most=calls if judge.reask else 0,
         prompt_tokens_at_most=prompt_tokens,
         completion_tokens_at_most=calls * longest,
         usd_at_most=_usd(prompt_tokens, calls * longest, judge.prices),

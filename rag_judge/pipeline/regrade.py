@@ -55,7 +55,9 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
 
 
 def _prompt_source(parent: RunFolder, settings: Settings, name: str | None) -> Path | None:
-    """The folder of the prompt by which replies are read: the named one, else the one that the run used."""
+    """The folder of the prompt by which replies are read: the named one, none, or the one that the run used."""
+    if name == "none":
+        return None
     if name is not None:
         return prompt_folder(name, Path(settings.judge.prompts))
     used = sorted((parent.path / "prompts").glob("*/prompt.toml"))
@@ -90,5 +92,5 @@ def _graded_again(
     ):
         graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=embedded)
         kept = {name: before.manifest[name] for name in ("eval_set", "answers", "system", "judge", "cost")}
-        parts = {**kept, "prompts": manifests.prompt_entries(prompts)}
+        parts = {**kept, "prompts": manifests.prompt_entries(prompts)} | ({} if prompts else {"judge": None})
         return complete(folder, parts, graded, cases, answers, settings, world), graded.rows

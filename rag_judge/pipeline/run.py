@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_judge import manifest as manifests
+from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, copy_into, read_run
 from rag_judge.calls import JournalCost, RecordedReplies, sent_log
 from rag_judge.cases import CaseSet
-from rag_judge.endpoint import Endpoint, open_endpoint, public_endpoint
+from rag_judge.endpoint import Endpoint, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
-from rag_judge.judge import public_url
 from rag_judge.pipeline.steps import (
     Budget,
     Graded,
@@ -80,14 +80,21 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
     with ExitStack() as opened:
         from_snapshot = resume is not None and resume.snapshot.exists()
         cases = opened.enter_context(closing(CaseSet(resume.snapshot if resume and from_snapshot else request.cases)))
-        prompts = loaded_prompts(settings.judge)
+        check_unchanged(cases, resume)
+        prompts = loaded_prompts(settings.judge, kept_prompt(resume))
         access = judge_access(settings.judge, world.environment) if prompts else None
-        given, endpoint = answers_or_endpoint(request, cases, world)
+        collected = resume is not None and resume.answers.exists()
+        source = replace(request, answers=resume.answers) if resume is not None and collected else request
+        given, endpoint = answers_or_endpoint(source, cases, world)
         if given is not None:
             opened.callback(given.close)
             check_answers(given, judged=bool(prompts))
         for warning in [*cases.warnings, *(given.warnings if given else [])]:
             world.say(f"warning: {warning}")
+        if prompts and given is not None and given.n_without_contexts:
+            world.say(
+                f"warning: {given.n_without_contexts} answers have no context texts; the judge is not asked about them"
+            )
         folder = resume or begin(settings, _saved_request(request, cases), world)
         try:
             return await _finish(folder, request, cases, given, endpoint, prompts, access, world)
@@ -112,7 +119,8 @@ async def _finish(
     """All steps after the run folder exists; each goes on from what an earlier process left."""
     settings = request.settings
     lay_cases(folder, cases)
-    lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)) if prompts else None)
+    if prompts and kept_prompt(folder) is None:
+        lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
     if endpoint is not None:
         await collect_into(folder, cases, endpoint, world)
     elif given is not None and not folder.answers.exists():
@@ -169,15 +177,33 @@ def ended_run(folder: RunFolder, settings: Settings) -> RunResult:
     return RunResult(folder, summary, lines, exit_code(summary, settings))
 
 
-def resumed_request(folder: RunFolder, flags: Mapping[str, Any], given: Mapping[str, Path | None]) -> RunRequest:
-    """The request of an interrupted run, with today's patience (concurrency, time limits, tries).
+def kept_prompt(folder: RunFolder | None) -> Path | None:
+    """The folder of the prompt that a run keeps, once it is laid whole."""
+    if folder is None:
+        return None
+    laid = sorted((folder.path / "prompts").glob("*/prompt.toml"))
+    return laid[0].parent if laid else None
+
+
+def check_unchanged(cases: CaseSet, resume: RunFolder | None) -> None:
+    """Raise InputError when a run that was killed before it kept its cases is resumed with other ones."""
+    if resume is None or resume.snapshot.exists():
+        return
+    if cases.sha256 != resume.read_json("request.json")["cases_sha256"]:
+        raise InputError(f"{cases.path} has changed since {resume.path} was begun; start a new run")
+
+
+def resumed_request(
+    folder: RunFolder, flags: Mapping[str, Any], given: Mapping[str, Path | None], today: Settings | None = None
+) -> RunRequest:
+    """The request of an interrupted run, with today's patience (concurrency, time limits, tries) and secrets.
 
     Raises InputError when a flag or file is given that differs from what the run was started with.
     """
     saved = folder.read_json("request.json")
-    settings = resumed_settings(saved["settings"], flags, str(folder.path))
+    settings = resumed_settings(saved["settings"], flags, today or Settings(), str(folder.path))
     for name, path in given.items():
-        if path is not None and saved[f"{name}_path"] != str(path):
+        if path is not None and saved[f"{name}_path"] != str(path.resolve()):
             raise InputError(f"{folder.path} was started with --{name} {saved[f'{name}_path']}, not {path}")
     answers = saved["answers_path"]
     return RunRequest(
@@ -199,11 +225,11 @@ def _saved_request(request: RunRequest, cases: CaseSet) -> dict[str, Any]:
     source = request.answers or (None if request.settings.endpoint.url else request.cases)
     budget = request.budget
     return {
-        "cases_path": str(request.cases),
-        "answers_path": str(request.answers) if request.answers else None,
+        "cases_path": str(request.cases.resolve()),
+        "answers_path": str(request.answers.resolve()) if request.answers else None,
         "cases": str(request.cases),
         "cases_sha256": cases.sha256,
-        "answers": str(source) if source else public_endpoint(request.settings.endpoint.url or ""),
+        "answers": str(source) if source else public_address(request.settings.endpoint.url or ""),
         "budget": {"sample": budget.sample, "seconds": budget.seconds, "at_least": budget.at_least},
     }
 
@@ -226,9 +252,13 @@ def answers_or_endpoint(request: RunRequest, cases: CaseSet, world: World) -> tu
 
 
 def check_answers(answers: AnswerSet, *, judged: bool) -> None:
-    """Raise InputError when a judge is asked of answers none of which has a text."""
+    """Raise InputError when a judge is asked of answers none of which has a text, or none contexts to judge by."""
     if judged and not answers.has_texts:
         raise InputError(f"{answers.path}: no row has an answer, so no judge can be asked; use --judge none")
+    if judged and answers.offsets and answers.n_without_contexts == len(answers.offsets):
+        raise InputError(
+            f"{answers.path}: no row has contexts with texts, so no judge can say what is supported; use --judge none"
+        )
 
 
 def _is_embedded(access: JudgeAccess | None) -> bool:

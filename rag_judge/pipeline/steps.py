@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_judge import manifest as manifests
-from rag_judge.answers import AnswerSet
+from rag_judge.addresses import endpoint_url, public_url
+from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.archive import RunFolder, copy_into, create_run, write_case_table
 from rag_judge.calls import Journal, Progress, RecordedReplies, send_all
 from rag_judge.cases import CaseSet
@@ -22,10 +23,10 @@ from rag_judge.endpoint import Collected, Collection, Endpoint, ask_all
 from rag_judge.engines.local_model import running_model
 from rag_judge.errors import InputError
 from rag_judge.grading import CaseGrading, GradingPlan, vote_of
-from rag_judge.judge import ModelServer, Server, answering_local_servers, endpoint_url, public_url
+from rag_judge.judge import ModelServer, Server, answering_local_servers
 from rag_judge.outcomes import gave_no_answer
-from rag_judge.prompts import language_of, load_prompt, prompt_folder
-from rag_judge.records import CaseRow, Prompt, Unscored
+from rag_judge.prompts import language_of, load_prompt, pass_rule, prompt_folder
+from rag_judge.records import Answer, CaseRow, Prompt, Unscored
 from rag_judge.refusals import abstention
 from rag_judge.report.html import ReportCase, render_report
 from rag_judge.report.terminal import failure_lines, summary_lines
@@ -93,11 +94,13 @@ class RunResult:
 # --- before anything is spent --------------------------------------------------------------------------------------
 
 
-def loaded_prompts(settings: JudgeSettings) -> dict[str, Prompt]:
-    """The judge's prompt by language; empty when no judge is asked."""
+def loaded_prompts(settings: JudgeSettings, kept: Path | None = None) -> dict[str, Prompt]:
+    """The judge's prompt by language, from the folder that a run keeps of it if there is one; empty without a judge."""
     if settings.prompt == "none":
         return {}
-    prompts = load_prompt(prompt_folder(settings.prompt, Path(settings.prompts)))
+    prompts = load_prompt(kept or prompt_folder(settings.prompt, Path(settings.prompts)))
+    if any(prompt.mode == "pairwise" for prompt in prompts.values()):
+        raise InputError(f"the judge prompt {settings.prompt} compares two answers; a run grades one at a time")
     if settings.prompt_lang != "auto":
         language_of("", settings.prompt_lang, prompts)
     return prompts
@@ -221,7 +224,12 @@ async def ask_judge(
 
 def n_answered(cases: CaseSet, answers: AnswerSet) -> int:
     """How many cases have an answer that a judge can be shown."""
-    return sum(not gave_no_answer(answers.get(case_id), judged=True) for case_id in cases.offsets)
+    return sum(can_be_judged(answers.get(case_id)) for case_id in cases.offsets)
+
+
+def can_be_judged(answer: Answer) -> bool:
+    """True when there is an answer, and contexts with texts to judge it by."""
+    return not gave_no_answer(answer, judged=True) and has_context_texts(answer)
 
 
 def _judge_progress(world: World, n_all: int) -> Callable[[Progress], None]:
@@ -259,7 +267,7 @@ def grading_plan(prompts: Mapping[str, Prompt], settings: Settings, server_name:
 
 def draw_order(cases: CaseSet, answers: AnswerSet, seed: int) -> list[str]:
     """The answered cases in a seeded order that does not depend on the file's: a larger sample is a longer prefix."""
-    answered = [i for i in cases.offsets if not gave_no_answer(answers.get(i), judged=True)]
+    answered = [case_id for case_id in cases.offsets if can_be_judged(answers.get(case_id))]
     return sorted(
         answered, key=lambda case_id: hashlib.sha256(f"{seed}\n{case_id}".encode("utf-8", "replace")).digest()
     )
@@ -282,7 +290,7 @@ def gradings(
 ) -> Iterator[CaseGrading]:
     for case_id in order:
         answer = answers.get(case_id)
-        if not gave_no_answer(answer, judged=True):
+        if can_be_judged(answer):
             case = cases.get(case_id)
             prompt = plan.prompts[language_of(case.question, prompt_lang, plan.prompts)]
             did_abstain = abstention(answer.answer or "", refusal_wordings(case)).did_abstain
@@ -328,7 +336,15 @@ def grade(
     """Grade every case and write the tables, the summary and `hit.txt`. Pure but for these files."""
     rows = list(case_rows(cases, answers, measures, replies, drawn))
     mode = next((prompt.mode for prompt in measures.prompts.values()), "none")
-    summary = summarise(rows, k=measures.k, seed=settings.run.seed, mode=mode, is_sampled=drawn is not None)
+    has_rule = any(pass_rule(prompt, did_abstain=False) is not None for prompt in measures.prompts.values())
+    summary = summarise(
+        rows,
+        k=measures.k,
+        seed=settings.run.seed,
+        mode=mode,
+        is_sampled=drawn is not None,
+        has_pass_rule=has_rule,
+    )
     write_case_table(run, rows)
     run.write_json("summary.json", summary)
     lang = settings.run.lang
@@ -343,7 +359,7 @@ def grade(
 def write_report(
     run: RunFolder, manifest: Mapping[str, Any], graded: Graded, cases: CaseSet, answers: AnswerSet, lang: str
 ) -> None:
-    """Write `report.html` with every number and the cases that did not pass, worst first."""
+    """Write `report.html` with every number and the first cases that did not pass, in the order of the eval set."""
     worth_reading = [row for row in graded.rows if row.outcome != "pass"]
     first = [ReportCase(row, cases.get(row.id), answers.get(row.id)) for row in worth_reading[:N_CASES_IN_REPORT]]
     page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang)
