@@ -22,6 +22,7 @@ READING_ORDER = [
     "retrieval",
     "settings",
     "endpoint",
+    "refusal_wordings",
     "refusals",
     "rules",
     "prompts",

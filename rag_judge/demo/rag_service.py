@@ -43,7 +43,7 @@ class Settings:
     second_share: float = 0.85  # a second sentence is quoted if it matches at least this share of the best one's match
 
 
-V1 = Settings(version="v1", prompt_version="extract-1", k=4)
+V1 = Settings(version="v1", prompt_version="extract-1", k=5)
 V2 = Settings("v2", prompt_version="extract-2", k=8, heading_weight=2, tenant_filter=True, min_coverage=0.3)
 VERSIONS: Mapping[str, Settings] = {settings.version: settings for settings in (V1, V2)}
 
