@@ -39,7 +39,7 @@ class Settings:
     min_coverage: float = (
         0.0  # refuse where the contexts hold less than this share of the question's content; 0: always answer
     )
-    most_characters: int = 45  # of both quoted sentences together
+    most_characters: int = 40  # of both quoted sentences together
     second_share: float = 0.85  # a second sentence is quoted if it matches at least this share of the best one's match
 
 

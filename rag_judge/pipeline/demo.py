@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_judge.cases import CaseSet
 from rag_judge.demo.rag_service import running_service
 from rag_judge.pipeline.run import RunRequest, run
 from rag_judge.pipeline.steps import EMBEDDED, Budget, RunResult, World
@@ -12,6 +15,7 @@ from rag_judge.prompts import shipped_folder
 from rag_judge.settings import Settings
 
 SECONDS, AT_LEAST = 120.0, 12
+CASE_FILES = ("rag_cases.json", "questions.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
     At least twelve cases are judged, however slow the machine; `every_case` judges all of them.
     """
     folder = shipped_folder("eval")
-    with running_service(options.version, folder / "kb") as base_url:
+    with running_service(options.version, folder / "kb") as base_url, tempfile.TemporaryDirectory() as temporary:
+        cases = Path(temporary) / "example.jsonl"
+        write_cases(folder, cases)
         settings = replace(
             settings,
             run=replace(settings.run, name=f"demo-{options.version}"),
@@ -37,15 +43,20 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
             judge=replace(
                 settings.judge,
                 prompt="passfail" if options.judged else "none",
+                # The tiny model needs a third fewer tokens for English instructions, so more cases fit into the time.
+                prompt_lang="en",
                 model=EMBEDDED,
                 base_url=None,
                 sample=None,
             ),
         )
         budget = Budget() if options.every_case else Budget(seconds=SECONDS, at_least=AT_LEAST)
-        return run(RunRequest(settings, example_cases(folder), budget=budget), world)
+        return run(RunRequest(settings, cases, budget=budget, cases_name="the shipped example"), world)
 
 
-def example_cases(folder: Path) -> Path:
-    """The cases of the shipped example."""
-    return folder / "rag_cases.json"
+def write_cases(folder: Path, target: Path) -> None:
+    """Write the example's cases, which stand in a file for each dialect, into one."""
+    with target.open("wb") as file:
+        for name in CASE_FILES:
+            with closing(CaseSet(folder / name)) as cases:
+                cases.copy_to(file)

@@ -52,6 +52,7 @@ class RunRequest:
     answers: Path | None = None
     budget: Budget = field(default_factory=Budget)
     retry_unscored: bool = False
+    cases_name: str | None = None  # what the manifest calls the eval set, in place of the path
 
 
 def real_world(**front_end: Any) -> World:
@@ -227,7 +228,7 @@ def _saved_request(request: RunRequest, cases: CaseSet) -> dict[str, Any]:
     return {
         "cases_path": str(request.cases.resolve()),
         "answers_path": str(request.answers.resolve()) if request.answers else None,
-        "cases": str(request.cases),
+        "cases": request.cases_name or str(request.cases),
         "cases_sha256": cases.sha256,
         "answers": str(source) if source else public_address(request.settings.endpoint.url or ""),
         "budget": {"sample": budget.sample, "seconds": budget.seconds, "at_least": budget.at_least},

@@ -16,6 +16,7 @@ N_FAILURES_SHOWN = 12
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "end_to_end": "End-to-end correct",
+        "of_drawn": " (of the cases drawn for the judge)",
         "retrieval": "Retrieval",
         "faithful": "Key points supported by contexts",
         "refusal": "Refusals right",
@@ -36,6 +37,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     },
     "zh": {
         "end_to_end": "端到端正确率",
+        "of_drawn": "(仅抽给评审的样本)",
         "retrieval": "检索",
         "faithful": "生成忠实度",
         "refusal": "拒答正确率",
@@ -62,7 +64,9 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     retrieval, rules, judge = summary["retrieval"], summary["rules"], summary["judge"]
     k = retrieval["k"]
     lines = [words["embedded"]] if embedded else []
-    lines.append(f"{words['end_to_end']}: {_fraction(summary['end_to_end'], 'correct', words, percent=True)}")
+    end = summary["end_to_end"]
+    of_whom = "" if end["population"] == "all cases" else words["of_drawn"]
+    lines.append(f"{words['end_to_end']}: {_fraction(end, 'correct', words, percent=True)}{of_whom}")
     lines.append(f"Hit@{k} = {_hit(retrieval, words)}")
     for column, name in (("recall", f"Recall@{k}"), ("mrr", "MRR")):
         lines.append(f"{words['retrieval']} {name}: {_mean(retrieval, column, words)}")
