@@ -245,12 +245,7 @@ async def send_all(
             progress.n_cases_done += 1
             on_progress(progress)
 
-    async def keep_synced() -> None:
-        while True:
-            await asyncio.sleep(SYNC_EVERY_S / 2)
-            journal.sync(now=time.monotonic())
-
-    syncing = asyncio.create_task(keep_synced())
+    syncing = asyncio.create_task(_keep_synced(journal))
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
@@ -261,6 +256,14 @@ async def send_all(
         syncing.cancel()
         journal.sync()
     journal.drop_all_but(window.needed)
+
+
+async def _keep_synced(journal: Journal) -> None:
+    import asyncio
+
+    while True:
+        await asyncio.sleep(SYNC_EVERY_S / 2)
+        journal.sync(now=time.monotonic())
 
 
 class _Window:

@@ -9,26 +9,57 @@ Exit codes: 0 done · 2 wrong usage, file or setting, nothing spent · 4 too man
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_judge import __version__
 from rag_judge.errors import InputError, RagJudgeError
+from rag_judge.options import (
+    Answers,
+    Attempts,
+    BaseUrl,
+    Cases,
+    Concurrency,
+    Config,
+    EndpointUrl,
+    Json,
+    JudgeName,
+    JudgeSample,
+    K,
+    Lang,
+    Match,
+    MaxTokens,
+    MaybeCases,
+    Model,
+    Name,
+    NoCache,
+    NoEarlyStop,
+    NoReask,
+    Out,
+    PromptLang,
+    Quiet,
+    Repeats,
+    Seed,
+    SetValues,
+    TimeoutS,
+    flags_of,
+    switches,
+    system_factors,
+)
+from rag_judge.printing import print_json, print_plan, print_run, print_runs
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
 
 if TYPE_CHECKING:
-    from rag_judge.pipeline import PlannedSpend, RunRequest, RunResult
+    from rag_judge.pipeline import RunRequest
     from rag_judge.settings import Settings
 
 FAULT_OF_OURS = 70
@@ -46,50 +77,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-# --- options that several commands share ---------------------------------------------------------------------------
-
-Cases = Annotated[Path, typer.Option("--cases", help="Eval set: JSON Lines, JSON array, CSV or Parquet.")]
-MaybeCases = Annotated[Path | None, typer.Option("--cases", help="Eval set: JSON Lines, JSON array, CSV or Parquet.")]
-Answers = Annotated[Path | None, typer.Option("--answers", help="Answers file: one row a case, matched by id.")]
-EndpointUrl = Annotated[str | None, typer.Option("--endpoint", help="URL of the RAG system, asked every question.")]
-JudgeName = Annotated[
-    str | None,
-    typer.Option("--judge", help="Judge prompt: passfail, a folder in judge_prompts/, or none (rules only)."),
-]
-Repeats = Annotated[int | None, typer.Option("--repeats", help="Times each case is judged; the majority decides. [3]")]
-K = Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [5]")]
-Match = Annotated[
-    str | None, typer.Option("--match", help="Level at which ids are matched: exact or document. [exact]")
-]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="OpenAI-compatible model server of the judge.")]
-Model = Annotated[str | None, typer.Option("--model", help="The judge's model, or 'embedded' (a demo model).")]
-PromptLang = Annotated[str | None, typer.Option("--prompt-lang", help="Language of the judge prompt: auto, en or zh.")]
-JudgeSample = Annotated[
-    int | None, typer.Option("--judge-sample", help="Judge only N answered cases, drawn by seed; rules grade all.")
-]
-Name = Annotated[str | None, typer.Option("--name", help="Name of the run; its folder is DATE-NAME. [run]")]
-Out = Annotated[str | None, typer.Option("--out", help="The archive of runs. [runs]")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every draw. [0]")]
-Concurrency = Annotated[int | None, typer.Option("--concurrency", help="Cases judged at once. [8]")]
-MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens", help="Tokens a verdict may take, in place of the prompt's.")
-]
-TimeoutS = Annotated[float | None, typer.Option("--timeout-s", help="Seconds that one judge call may take. [120]")]
-Attempts = Annotated[int | None, typer.Option("--attempts", help="Tries of one judge call. [5]")]
-NoEarlyStop = Annotated[
-    bool, typer.Option("--no-early-stop", help="Send every repeat, also those that decide nothing.")
-]
-NoReask = Annotated[bool, typer.Option("--no-reask", help="Never ask once more after an unreadable reply.")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Take no reply from an earlier run (none is taken so far).")]
-SetValues = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="key=value of the system under test; also seen by the request template."),
-]
-Config = Annotated[Path | None, typer.Option("--config", help="Settings file. [rag-judge.toml, if it is there]")]
-Lang = Annotated[str | None, typer.Option("--lang", help="Language for people: en or zh. [en]")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -144,7 +131,7 @@ def run(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings
 
-    flags = _flags(locals(), RUN_FLAGS) | _switches(no_early_stop, no_reask) | _system(set_values)
+    flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
     _ = no_cache  # replies of other runs are never used so far, so there is nothing to switch off
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
@@ -157,7 +144,7 @@ def run(
         if retry_unscored:
             request = pipeline.retrying(request, folder)
         result = pipeline.run(request, world, folder)
-    _print_run(result, as_json=as_json)
+    print_run(result, as_json=as_json)
 
 
 @app.command()
@@ -196,16 +183,16 @@ def plan(
     from rag_judge import pipeline
     from rag_judge.settings import load_settings
 
-    flags = _flags(locals(), RUN_FLAGS) | _switches(no_early_stop, no_reask) | _system(set_values)
+    flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
     _ = no_cache
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         settings = load_settings(config, world.environment, flags)
         planned = pipeline.plan(_request(settings, cases, answers), world)
     if as_json:
-        _print_json(asdict(planned))
+        print_json(asdict(planned))
     else:
-        _print_plan(planned)
+        print_plan(planned)
 
 
 @app.command()
@@ -230,14 +217,14 @@ def collect(
     from rag_judge.settings import load_settings
 
     flags = {"endpoint": endpoint, "endpoint_concurrency": concurrency, "endpoint_timeout_s": timeout_s}
-    flags |= {"endpoint_attempts": attempts, "lang": lang} | _system(set_values)
+    flags |= {"endpoint_attempts": attempts, "lang": lang} | system_factors(set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
         collected = pipeline.collect(cases, out, settings, world)
     n_all = collected.n_kept + collected.n_asked
     if as_json:
-        _print_json({"out": str(out), "n_answers": n_all, **asdict(collected)})
+        print_json({"out": str(out), "n_answers": n_all, **asdict(collected)})
     else:
         typer.echo(f"{out}: {n_all - collected.n_failed} of {n_all} questions answered, {collected.n_failed} failed")
     raise typer.Exit(4 if collected.n_failed > settings.run.max_unanswered * n_all else 0)
@@ -265,7 +252,7 @@ def demo(
         settings = load_settings(None, world.environment, {"out": out, "lang": lang}, folder=None)
         options = pipeline.DemoOptions(version, judged=not no_judge, every_case=every_case)
         result = pipeline.demo(options, settings, world)
-    _print_run(result, as_json=as_json, exit_code=0)
+    print_run(result, as_json=as_json, exit_code=0)
 
 
 @app.command()
@@ -290,7 +277,7 @@ def regrade(
     from rag_judge import pipeline
     from rag_judge.archive import find_run
 
-    flags = _flags(locals(), "judge k match name out lang")
+    flags = flags_of(locals(), "judge k match name out lang")
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         parent = find_run(_archive(out, config), run_name)
@@ -300,7 +287,7 @@ def regrade(
         for case_id, before, after in regraded.moved:
             typer.echo(f"  {printable(case_id)}: {before} -> {after}")
     moved = [{"id": case_id, "before": before, "after": after} for case_id, before, after in regraded.moved]
-    _print_run(regraded.result, as_json=as_json, more={"moved": moved})
+    print_run(regraded.result, as_json=as_json, more={"moved": moved})
 
 
 @app.command()
@@ -318,7 +305,7 @@ def init(
 
     written, kept = lay_project(folder)
     if as_json:
-        _print_json({"written": [str(path) for path in written], "kept": [str(path) for path in kept]})
+        print_json({"written": [str(path) for path in written], "kept": [str(path) for path in kept]})
         return
     said = (
         "{} 个文件已写入,{} 个已存在、未改动"
@@ -350,7 +337,7 @@ def runs(
     _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
     context.obj = {"archive": _archive(out, config), "json": as_json}
     if context.invoked_subcommand is None:
-        _list_runs(context.obj["archive"], as_json=as_json)
+        print_runs(context.obj["archive"], as_json=as_json)
 
 
 @runs_app.command("list")
@@ -359,7 +346,7 @@ def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) ->
 
     Example: rag-judge runs list
     """
-    _list_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
+    print_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
 
 
 @runs_app.command("show")
@@ -379,7 +366,7 @@ def runs_show(
     manifest = folder.read_json("manifest.json")
     if as_json or context.obj["json"]:
         summary = folder.read_json("summary.json") if folder.is_complete else None
-        _print_json({"manifest": manifest, "summary": summary})
+        print_json({"manifest": manifest, "summary": summary})
         return
     typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
     if folder.is_complete:
@@ -410,30 +397,7 @@ def _our_fault(fault: Exception) -> int:
     return FAULT_OF_OURS
 
 
-# --- arguments to settings, results to lines -----------------------------------------------------------------------
-
-
-def _flags(given: Mapping[str, Any], names: str) -> dict[str, Any]:
-    """The flags of these names that were given, for `load_settings`."""
-    return {name: given[name] for name in names.split() if given[name] is not None}
-
-
-def _switches(no_early_stop: bool, no_reask: bool) -> dict[str, Any]:
-    return ({"early_stop": False} if no_early_stop else {}) | ({"reask": False} if no_reask else {})
-
-
-def _system(set_values: list[str] | None) -> dict[str, Any]:
-    """`--set key=value` pairs as factors of the system under test; a value that is JSON keeps its type."""
-    factors: dict[str, Any] = {}
-    for pair in set_values or []:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"--set {pair!r}: expected key=value")
-        try:
-            factors[name.strip()] = json.loads(value)
-        except ValueError:
-            factors[name.strip()] = value
-    return {"system": factors} if factors else {}
+# --- arguments to settings ------------------------------------------------------------------------------------------
 
 
 def _request(settings: Settings, cases: Path | None, answers: Path | None) -> RunRequest:
@@ -449,60 +413,6 @@ def _archive(out: str | None, config: Path | None) -> Path:
     from rag_judge.settings import load_settings
 
     return Path(load_settings(config, os.environ, {"out": out}).run.out)
-
-
-def _list_runs(archive: Path, *, as_json: bool) -> None:
-    """Print the runs of an archive; of an unfinished one, what it was begun with."""
-    from rag_judge.archive import list_runs
-
-    manifests = [folder.read_json("manifest.json") for folder in list_runs(archive)]
-    if as_json:
-        _print_json({"runs": manifests})
-        return
-    if not manifests:
-        typer.echo(f"no runs in {archive}")
-    for manifest in manifests:
-        known = manifest["status"] == "complete"
-        judge = (manifest["judge"] or {}).get("model", "none") if known else "?"
-        n = manifest["eval_set"]["n"] if known else "?"
-        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}")
-
-
-def _print_run(
-    result: RunResult, *, as_json: bool, exit_code: int | None = None, more: Mapping[str, Any] | None = None
-) -> None:
-    """Print how a run ended and end the command with its exit code."""
-    code = result.exit_code if exit_code is None else exit_code
-    if as_json:
-        _print_json({"run": str(result.folder.path), "exit_code": code, "summary": result.summary, **(more or {})})
-    else:
-        for line in result.lines:
-            typer.echo(line)
-        typer.echo(f"{result.folder.path / 'report.html'}")
-    raise typer.Exit(code)
-
-
-def _print_plan(planned: PlannedSpend) -> None:
-    unknown = "not known before the answers are collected"
-    tokens = planned.prompt_tokens_at_most
-    usd = planned.usd_at_most
-    no_price = "not known: set usd_per_million_prompt_tokens and usd_per_million_completion_tokens under [judge]"
-    typer.echo(f"cases: {planned.n_cases}")
-    typer.echo(f"questions to ask the endpoint: {planned.n_questions_to_ask}")
-    typer.echo(f"cases to judge: {planned.n_to_judge}")
-    typer.echo(f"judge calls: {planned.calls_at_least} to {planned.calls_at_most}")
-    if planned.reasks_at_most:
-        typer.echo(f"and one more for each reply that cannot be read: up to {planned.reasks_at_most}")
-    typer.echo(f"prompt tokens, estimated: {unknown if tokens is None else f'up to {tokens}'}")
-    typer.echo(f"completion tokens: up to {planned.completion_tokens_at_most}")
-    typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD'}")
-    for message in planned.first_messages:
-        typer.echo(f"--- first prompt, {message['role']}")
-        typer.echo(message["content"])
-
-
-def _print_json(value: Mapping[str, Any]) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":

@@ -160,42 +160,65 @@ async def ask_all(
 
     import aiohttp
 
-    collected, waiting = Collected(), iter(cases)
-    n_in_a_row = 0
-    last_error = ""
-
-    async def worker(session: aiohttp.ClientSession) -> None:
-        nonlocal n_in_a_row, last_error
-        for case in waiting:
-            key = endpoint.key(case)
-            if collection.holds(case, key):
-                collected.n_kept += 1
-                continue
-            row = await _ask(case, endpoint, session)
-            collection.append(key, row)
-            collected.n_asked += 1
-            failed = row.get("error") is not None
-            collected.n_failed += failed
-            n_in_a_row = n_in_a_row + 1 if failed else 0
-            last_error = str(row["error"]) if failed else last_error
-            on_progress(collected)
-            if n_in_a_row >= DEAD_AFTER:
-                raise CannotGoOn(f"the endpoint failed {n_in_a_row} questions in a row; the last: {last_error}")
-
+    asking = _Asking(iter(cases), endpoint, collection, on_progress)
+    limit = aiohttp.ClientTimeout(total=endpoint.settings.timeout_s)
     try:
         async with (
-            aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=endpoint.settings.timeout_s), trust_env=not is_local(endpoint.url)
-            ) as session,
+            aiohttp.ClientSession(timeout=limit, trust_env=not is_local(endpoint.url)) as session,
             asyncio.TaskGroup() as group,
         ):
             for _ in range(endpoint.settings.concurrency):
-                group.create_task(worker(session))
+                group.create_task(asking.work(session))
     except* CannotGoOn as stopped:
         raise stopped.exceptions[0] from None
-    if collected.n_failed and collected.n_failed == collected.n_asked and not collected.n_kept:
-        raise CannotGoOn(f"the endpoint answered none of {collected.n_failed} questions; the last: {last_error}")
-    return collected
+    return asking.ended()
+
+
+class _Asking:
+    """What the workers share: the questions that wait, the counts, and how many failed in a row."""
+
+    def __init__(
+        self,
+        waiting: Iterator[Case],
+        endpoint: Endpoint,
+        collection: Collection,
+        on_progress: Callable[[Collected], None],
+    ) -> None:
+        self._waiting, self._endpoint, self._collection = waiting, endpoint, collection
+        self._on_progress = on_progress
+        self._collected = Collected()
+        self._n_failed_in_a_row = 0
+        self._last_error = ""
+
+    async def work(self, session: aiohttp.ClientSession) -> None:
+        """Ask one waiting question after another; each is taken by one worker, when its turn comes."""
+        for case in self._waiting:
+            key = self._endpoint.key(case)
+            if self._collection.holds(case, key):
+                self._collected.n_kept += 1
+                continue
+            row = await _ask(case, self._endpoint, session)
+            self._collection.append(key, row)
+            self._count(row.get("error"))
+            self._on_progress(self._collected)
+
+    def _count(self, error: str | None) -> None:
+        self._collected.n_asked += 1
+        if error is None:
+            self._n_failed_in_a_row = 0
+            return
+        self._collected.n_failed += 1
+        self._n_failed_in_a_row += 1
+        self._last_error = error
+        if self._n_failed_in_a_row >= DEAD_AFTER:
+            raise CannotGoOn(f"the endpoint failed {DEAD_AFTER} questions in a row; the last: {error}")
+
+    def ended(self) -> Collected:
+        """The counts. Raises CannotGoOn when not one question was answered."""
+        counts = self._collected
+        if counts.n_failed and counts.n_failed == counts.n_asked and not counts.n_kept:
+            raise CannotGoOn(f"the endpoint answered none of {counts.n_failed} questions; the last: {self._last_error}")
+        return counts
 
 
 async def _ask(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_judge.answers import AnswerSet, has_context_texts
@@ -20,7 +20,24 @@ from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, Retrieval
 from rag_judge.retrieval import MatchLevel, score_ranking
 from rag_judge.rules import check
 
-NAMED_FIELDS = ("grounded", "complete", "should_abstain")
+# Verdict fields with a column of their own; every other one stands in `other_fields`.
+NAMED_FIELDS = ("grounded", "complete", "should_abstain", "score")
+# Columns that are taken from the rule checks and from the decision under the same name.
+RULE_COLUMNS = (
+    "rule_correct",
+    "must_include_ok",
+    "acceptable_ok",
+    "must_not_include_ok",
+    "faithful",
+    "lexical_support",
+    "did_abstain",
+    "refused_then_answered",
+    "refusal_conflict",
+    "leak",
+    "leak_checked",
+    "n_citations",
+)
+VOTE_COLUMNS = ("n_votes", "judge_pass", "unscored_reason", "n_planned", "n_asked", "flipped", "unstable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +98,20 @@ def _unanswered(case: Case, answer: Answer) -> CaseRow:
 
 def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool) -> CaseRow:
     case, answer, scores, decision = graded.case, graded.answer, graded.retrieval, graded.decision
-    outcome = conclude(graded)
-    values = {} if decision is None else dict(decision.values)
-    named: dict[str, Any] = {name: values.pop(name, None) for name in NAMED_FIELDS}
-    score = values.pop("score", None)
+    values: dict[str, Any] = {} if decision is None else dict(decision.values)
+    columns: dict[str, Any] = {name: values.pop(name, None) for name in NAMED_FIELDS}
+    columns |= {name: getattr(rules, name) for name in RULE_COLUMNS}
+    if scores is not None:
+        columns |= asdict(scores)
     return CaseRow(
         id=case.id,
         type=case.type,
-        outcome=outcome.outcome,
-        cause=outcome.cause,
-        layer=outcome.layer,
-        hit=None if scores is None else scores.hit,
-        recall=None if scores is None else scores.recall,
-        mrr=None if scores is None else scores.mrr,
-        ndcg=None if scores is None else scores.ndcg,
-        precision=None if scores is None else scores.precision,
-        rule_correct=rules.rule_correct,
-        must_include_ok=rules.must_include_ok,
-        must_not_include_ok=rules.must_not_include_ok,
-        faithful=rules.faithful,
-        lexical_support=rules.lexical_support,
-        did_abstain=rules.did_abstain,
-        expect_refusal=case.expect_refusal,
-        leak=rules.leak,
-        **named,
+        **asdict(conclude(graded)),
+        **columns,
         **_votes(decision),
-        score=score if isinstance(score, float) else None,
-        evidence=outcome.evidence,
-        acceptable_ok=rules.acceptable_ok,
-        refused_then_answered=rules.refused_then_answered,
-        refusal_conflict=rules.refusal_conflict,
-        leak_checked=rules.leak_checked,
+        expect_refusal=case.expect_refusal,
         red_line=case.red_line,
-        first_relevant_rank=None if scores is None else scores.first_relevant_rank,
         n_contexts=None if answer.contexts is None else len(answer.contexts),
-        n_duplicates=None if scores is None else scores.n_duplicates,
-        n_citations=rules.n_citations,
         n_dangling_citations=None if rules.n_citations is None else len(rules.dangling_citations),
         drawn=is_drawn,
         other_fields=json.dumps(values, ensure_ascii=False, sort_keys=True) if values else None,
@@ -128,13 +123,4 @@ def _votes(decision: Decision | None) -> dict[str, Any]:
     """The columns that say how the judge's repeats went."""
     if decision is None:
         return {}
-    return {
-        "n_votes": decision.n_votes,
-        "judge_pass": decision.judge_pass,
-        "unscored_reason": decision.unscored_reason,
-        "n_planned": decision.n_planned,
-        "n_asked": decision.n_asked,
-        "undecided": decision.is_undecided,
-        "flipped": decision.flipped,
-        "unstable": decision.unstable,
-    }
+    return {name: getattr(decision, name) for name in VOTE_COLUMNS} | {"undecided": decision.is_undecided}

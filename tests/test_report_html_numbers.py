@@ -88,7 +88,10 @@ def test_a_null_number_says_why(given: list[CaseRow], mode: str, lang: str) -> N
 
 
 def test_worst_and_best_stand_beside_the_rates_they_bound() -> None:
-    text = text_of([graded(judge_pass=False), graded("q3", "undecided", undecided=True)], others=rows(2, judge_pass=True, drawn=True))
+    text = text_of(
+        [graded(judge_pass=False), graded("q3", "undecided", undecided=True)],
+        others=rows(2, judge_pass=True, drawn=True),
+    )
     assert text.count("At worst 50 %, at best 75 %") == 2
 
 

@@ -288,6 +288,7 @@ def _within(order: Iterable[str], budget: Budget, world: World, taken: list[str]
 def gradings(
     cases: CaseSet, answers: AnswerSet, plan: GradingPlan, prompt_lang: str, order: Iterable[str]
 ) -> Iterator[CaseGrading]:
+    """Yield what there is to ask of each case in this order that has an answer and contexts to judge it by."""
     for case_id in order:
         answer = answers.get(case_id)
         if can_be_judged(answer):

@@ -1,0 +1,67 @@
+"""Results of the command line on stdout: lines for people, one JSON object for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rag_judge.pipeline import PlannedSpend, RunResult
+
+
+def print_runs(archive: Path, *, as_json: bool) -> None:
+    """Print the runs of an archive; of an unfinished one, what it was begun with."""
+    from rag_judge.archive import list_runs
+
+    manifests = [folder.read_json("manifest.json") for folder in list_runs(archive)]
+    if as_json:
+        print_json({"runs": manifests})
+        return
+    if not manifests:
+        typer.echo(f"no runs in {archive}")
+    for manifest in manifests:
+        known = manifest["status"] == "complete"
+        judge = (manifest["judge"] or {}).get("model", "none") if known else "?"
+        n = manifest["eval_set"]["n"] if known else "?"
+        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}")
+
+
+def print_run(
+    result: RunResult, *, as_json: bool, exit_code: int | None = None, more: Mapping[str, Any] | None = None
+) -> None:
+    """Print how a run ended and end the command with its exit code."""
+    code = result.exit_code if exit_code is None else exit_code
+    if as_json:
+        print_json({"run": str(result.folder.path), "exit_code": code, "summary": result.summary, **(more or {})})
+    else:
+        for line in result.lines:
+            typer.echo(line)
+        typer.echo(f"{result.folder.path / 'report.html'}")
+    raise typer.Exit(code)
+
+
+def print_plan(planned: PlannedSpend) -> None:
+    unknown = "not known before the answers are collected"
+    tokens = planned.prompt_tokens_at_most
+    usd = planned.usd_at_most
+    no_price = "not known: set usd_per_million_prompt_tokens and usd_per_million_completion_tokens under [judge]"
+    typer.echo(f"cases: {planned.n_cases}")
+    typer.echo(f"questions to ask the endpoint: {planned.n_questions_to_ask}")
+    typer.echo(f"cases to judge: {planned.n_to_judge}")
+    typer.echo(f"judge calls: {planned.calls_at_least} to {planned.calls_at_most}")
+    if planned.reasks_at_most:
+        typer.echo(f"and one more for each reply that cannot be read: up to {planned.reasks_at_most}")
+    typer.echo(f"prompt tokens, estimated: {unknown if tokens is None else f'up to {tokens}'}")
+    typer.echo(f"completion tokens: up to {planned.completion_tokens_at_most}")
+    typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD'}")
+    for message in planned.first_messages:
+        typer.echo(f"--- first prompt, {message['role']}")
+        typer.echo(message["content"])
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
