@@ -7,7 +7,7 @@ bytes: HTML or an error object inside a 200 stays visible, and the journal keeps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -264,12 +264,12 @@ def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
     return [{"role": "user", "content": f"{first['content']}\n{second['content']}"}, *rest]
 
 
-def answering_local_servers() -> list[str]:
+def answering_local_servers(ports: Sequence[int] = LOCAL_PORTS) -> list[str]:
     """Base URLs of model servers that answer `GET /v1/models` on the usual local ports; nothing else is sent."""
     import http.client
 
     found = []
-    for port in LOCAL_PORTS:
+    for port in ports:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=0.3)
         try:
             connection.request("GET", "/v1/models")

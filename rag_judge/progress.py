@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ LINE_EVERY_S = 30.0
 class Voice:
     """Progress and remarks of one command; use it in a `with`, so that the bar is gone before results are printed."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._quiet = quiet
+        self._monotonic = monotonic
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last_line_at: dict[str, float] = {}
@@ -47,7 +49,7 @@ class Voice:
         if sys.stderr.isatty():
             self._draw(what, n_done, n_all)
             return
-        now = time.monotonic()
+        now = self._monotonic()
         last = self._last_line_at.setdefault(what, now)
         if now - last >= LINE_EVERY_S:
             self._last_line_at[what] = now

@@ -10,7 +10,7 @@ import pytest
 
 from rag_judge.addresses import endpoint_url, public_url
 from rag_judge.errors import CannotGoOn, InputError
-from rag_judge.judge import ModelServer, Server
+from rag_judge.judge import ModelServer, Server, answering_local_servers
 from rag_judge.records import Call, CallFailure, Reply
 from tests.misbehaviour import (
     CHOICES_EMPTY,
@@ -35,7 +35,7 @@ from tests.misbehaviour import (
     rate_limited,
     refused_parameter,
 )
-from tests.servers import JudgeServer
+from tests.servers import JudgeServer, RagServer
 
 KEY = "sk-secret-0123456789"
 CALL = Call(
@@ -280,3 +280,10 @@ def test_secrets_in_an_address_are_not_written_down_but_sent() -> None:
     with JudgeServer(scripted("fine")) as server:
         only(ask(server, base_url=f"{server.base_url}?key=abcdef")[0])
         assert server.requests[0].path == "/v1/chat/completions?key=abcdef"
+
+
+def test_only_model_servers_that_answer_are_named_and_nothing_but_the_list_of_models_is_asked_for() -> None:
+    with JudgeServer(scripted("x")) as judge, RagServer(lambda body: {}) as other:
+        ports = [int(server.url.rsplit(":", 1)[1]) for server in (judge, other)]
+        assert answering_local_servers([*ports, 9]) == [judge.base_url]
+        assert judge.requests == []
