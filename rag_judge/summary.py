@@ -25,6 +25,7 @@ def summarise(
     mode: str,
     is_sampled: bool = False,
     has_pass_rule: bool = True,
+    score_range: tuple[int, int] = (1, 5),
 ) -> Tree:
     """The summary of a run's case rows; `mode` is the judge's, or "none".
 
@@ -47,6 +48,7 @@ def summarise(
     }
     if mode != "none":
         summary["judge"] |= _judge(answered, seed, is_sampled, has_pass_rule)
+        summary["judge"]["score"] = _scores([row for row in answered if row.drawn], seed, score_range)
     return summary
 
 
@@ -161,15 +163,15 @@ def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool, has_pass_ru
     expected = [row for row in drawn if row.should_abstain is not None and row.expect_refusal is not None]
     tree["expectation_conflict"] = sum(row.should_abstain != row.expect_refusal for row in expected)
     tree["sampled"] = {"n": len(drawn), "of": len(answered), "seed": seed} if is_sampled else None
-    tree["score"] = _scores(drawn, seed)
     return tree
 
 
-def _scores(drawn: Sequence[CaseRow], seed: int) -> Tree | None:
+def _scores(drawn: Sequence[CaseRow], seed: int, score_range: tuple[int, int]) -> Tree | None:
+    """Mean and histogram of the decided scores; the mean's interval is computed on the unit scale."""
     scores = [row.score for row in drawn if row.score is not None]
     if not scores:
         return None
-    low, high = 1.0, 5.0
+    low, high = score_range
     unit = mean_in_unit([(score - low) / (high - low) for score in scores], seed)
     tree: Tree = {"histogram": _counts(f"{score:g}" for score in scores)}
     if isinstance(unit, Estimate):

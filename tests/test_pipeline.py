@@ -207,6 +207,31 @@ def test_what_only_one_case_meets_is_unscored_with_its_reason_and_the_run_goes_o
     assert (result.summary["judge"]["graded"], result.exit_code) == (3, 4)
 
 
+# --- a grade from 1 to 5 --------------------------------------------------------------------------------------------
+
+
+def test_a_scale_decides_the_median_and_no_pass_unless_the_prompt_says_from_where(tmp_path: Path) -> None:
+    def graded(req: JudgeRequest) -> str | Misbehaviour:
+        return json.dumps({"score": 5 if "Question 1" in req.text else 3, "reason": "ok"})
+
+    with JudgeServer(graded) as server:
+        plain = run(request(tmp_path, server.base_url, n=4, judge="scale"), world())
+        own = Path(shutil.copytree(plain.folder.path / "prompts" / "scale", tmp_path / "judge_prompts" / "strict"))
+        text = (own / "prompt.toml").read_text(encoding="utf-8")
+        (own / "prompt.toml").write_text(text.replace("# pass_at = 4", "pass_at = 4"), encoding="utf-8")
+        strict = run(request(tmp_path, server.base_url, n=4, judge=str(own)), world())
+    judge = plain.summary["judge"]
+    assert (judge["mode"], judge["score"]["mean"]["value"], judge["score"]["histogram"]) == (
+        "scale",
+        3.5,
+        {"3": 3, "5": 1},
+    )
+    assert (judge["pass"], judge["pass_worst"], judge["undecided"], judge["unscored"]) == (None, None, 0, {})
+    assert [row["outcome"] for row in rows(plain).values()] == ["fail", "not_judged", "not_judged", "not_judged"]
+    assert [row["outcome"] for row in rows(strict).values()] == ["fail", "pass", "fail", "fail"]
+    assert [row["score"] for row in rows(strict).values()] == [3.0, 5.0, 3.0, 3.0]
+
+
 # --- what stops a run, and going on --------------------------------------------------------------------------------
 
 

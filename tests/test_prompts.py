@@ -136,7 +136,7 @@ def test_a_users_own_prompt_comes_before_the_shipped_one(tmp_path: Path) -> None
     own = Path(shutil.copytree(SHIPPED, tmp_path / "passfail"))
     assert prompt_folder("passfail", tmp_path) == own
     assert prompt_folder(str(own), Path("elsewhere")) == own
-    with pytest.raises(InputError, match=r"no judge prompt 'nowhere': .* there are: passfail"):
+    with pytest.raises(InputError, match=r"no judge prompt 'nowhere': .* there are: passfail, scale"):
         prompt_folder("nowhere", tmp_path)
 
 
@@ -218,6 +218,16 @@ def test_the_schema_requires_every_field_in_the_prompts_order_and_the_reason_las
     assert schema["properties"]["reason"] == {"type": "string", "maxLength": 60}
     assert schema["additionalProperties"] is False
     assert json.dumps(schema)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_shipped_scale_describes_every_level(lang: str) -> None:
+    scale = load_prompt(SHIPPED.parent / "scale")[lang]
+    assert (scale.mode, scale.fields, scale.pass_at) == ("scale", (VerdictField("score", "score", (), 1, 5),), None)
+    system = messages_for(scale, Case("c", "q?"), Answer("c", "a", ()), 0)[0]["content"]
+    for level in "12345":
+        assert f"\n{level}:" in system
+    assert '{"score": 1|2|3|4|5, "reason": "' in system
 
 
 def test_a_prompt_without_a_reask_block_never_asks_again(tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ def grade(
         mode=mode,
         is_sampled=drawn is not None,
         has_pass_rule=has_rule,
+        score_range=score_range(measures.prompts),
     )
     write_case_table(run, rows)
     run.write_json("summary.json", summary)
@@ -355,6 +356,12 @@ def grade(
     lines += failure_lines(shown, len(failed), str(run.path / "cases.csv"), lang)
     run.write_text("hit.txt", "\n".join(lines) + "\n")
     return Graded(rows, summary, lines)
+
+
+def score_range(prompts: Mapping[str, Prompt]) -> tuple[int, int]:
+    """Lowest and highest level of the prompt's score; 1 to 5 where it has none."""
+    scores = [field for prompt in prompts.values() for field in prompt.fields if field.kind == "score"]
+    return (scores[0].low, scores[0].high) if scores else (1, 5)
 
 
 def write_report(
