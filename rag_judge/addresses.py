@@ -41,8 +41,11 @@ def is_local(url: str) -> bool:
 def _checked(url: str, what: str) -> SplitResult:
     try:
         parts = urlsplit(url.strip())
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not close
+        host = parts.hostname or ""
+        host.encode("idna")
+        blank = any(c.isspace() or not c.isprintable() for c in url.strip())
+        valid = parts.scheme in ("http", "https") and bool(host) and parts.port != 0 and not blank
+    except ValueError:  # a port that is no number, brackets that do not close, a host that cannot exist
         valid = False
     if not valid:
         raise InputError(f"{what} {_shown(url)!r}: expected http:// or https://, then the host")

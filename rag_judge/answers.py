@@ -61,6 +61,10 @@ class AnswerSet:
                 values = self.factors.setdefault(name, set())
                 if len(values) <= MAX_FACTOR_VALUES:
                     values.add(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        if not self.offsets:
+            raise InputError(
+                f"{self.path}: none of its {n_unknown} answers belongs to a case of the eval set; check the ids"
+            )
         if n_unknown:
             self.warnings.append(f"{self.path}: {n_unknown} answers belong to no case of the eval set and are not used")
 
@@ -124,8 +128,8 @@ def _text(value: Any, where: str) -> str | None:
 
 
 def error_of(value: Any) -> str | None:
-    """What went wrong, as text; servers put objects here, too. An empty text or false means no error."""
-    if value in (None, "", False):
+    """What went wrong, as text; servers put objects here, too. Nothing, false, 0 and what is empty mean no error."""
+    if not value:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 _NAME = re.compile(r"[^\W_][\w.+-]{0,79}")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 CASE_COLUMNS = tuple(f.name for f in fields(CaseRow))
 
@@ -88,10 +89,29 @@ class RunFolder:
             raise InputError(f"{path}: expected a JSON object")
         return value
 
+    def manifest(self) -> dict[str, Any]:
+        """The run's manifest. Raises InputError for one that is broken or of a format that is not read here."""
+        manifest = self.read_json("manifest.json")
+        if not {"format_version", "run_id", "status"} <= manifest.keys():
+            raise InputError(f"{self.path / 'manifest.json'}: not the manifest of a run; the file was changed")
+        if manifest["format_version"] != FORMAT_VERSION:
+            raise InputError(
+                f"{self.path}: the run has format version {manifest['format_version']}, this program reads "
+                f"{FORMAT_VERSION}; read it with the version of rag-judge that wrote it, or grade it again"
+            )
+        return manifest
+
+    def lines(self) -> list[str]:
+        """The terminal lines of a finished run. Raises InputError when they are missing."""
+        try:
+            return (self.path / "hit.txt").read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise InputError(f"{self.path / 'hit.txt'}: cannot be read: {error.strerror}") from error
+
     @property
     def is_complete(self) -> bool:
         """True when the manifest says that the run was finished."""
-        return (self.path / "manifest.json").is_file() and self.read_json("manifest.json").get("status") == "complete"
+        return (self.path / "manifest.json").is_file() and self.manifest()["status"] == "complete"
 
 
 def open_private(path: Path, mode: str) -> BinaryIO:
@@ -151,7 +171,7 @@ def cell(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return f"{value:.6g}" if isinstance(value, float) else str(value)
-    text = str(value)
+    text = _CONTROLS.sub(" ", str(value))  # a terminal that shows the file would obey them
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
@@ -210,13 +230,7 @@ class FinishedRun:
 def read_run(path: str | Path) -> FinishedRun:
     """A finished run. Raises InputError for a folder that is none, an unfinished run, or a newer format."""
     folder = RunFolder(Path(path))
-    manifest = folder.read_json("manifest.json")
-    version = manifest.get("format_version")
-    if version != FORMAT_VERSION:
-        raise InputError(
-            f"{path}: the run has format version {version}, this program reads {FORMAT_VERSION}; "
-            "read it with the version of rag-judge that wrote it, or grade it again"
-        )
+    manifest = folder.manifest()
     if manifest.get("status") != "complete":
         raise InputError(f"{path}: the run is not complete; finish it with `rag-judge run --resume {path}`")
     return FinishedRun(folder, manifest, folder.read_json("summary.json"))

@@ -164,9 +164,18 @@ class RecordedReplies:
         self._file = path.open("rb") if path.exists() else io.BytesIO()
         self._offsets: dict[str, dict[tuple[int, str | None], int]] = {}
         self.cost = JournalCost(resent=n_resent(path))
+        try:
+            self._load(path)
+        except InputError:
+            self.close()
+            raise
+
+    def _load(self, path: Path) -> None:
         offset = 0
-        for raw in self._file:
-            entry = json.loads(raw)
+        for number, raw in enumerate(self._file, 1):
+            entry = _entry(raw)
+            if entry is None or not {"case_id", "repeat", "variant", "sent", "model", "usage"} <= entry.keys():
+                raise InputError(f"{path}:{number}: not a line of the call journal; the file was changed")
             place = (entry["repeat"], entry["variant"])
             of_case = self._offsets.setdefault(entry["case_id"], {})
             self.cost.add(entry, is_new=place not in of_case)
@@ -207,7 +216,8 @@ class JournalCost:
         if entry["model"]:
             self.models.add(entry["model"])
         usage = entry["usage"] or {}
-        self.without_usage += entry["status"] == "ok" and usage.get("prompt_tokens") is None
+        counted = None not in (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        self.without_usage += entry["status"] == "ok" and not counted
         self.prompt_tokens += usage.get("prompt_tokens") or 0
         self.completion_tokens += usage.get("completion_tokens") or 0
 
@@ -255,6 +265,7 @@ async def send_all(
     finally:
         syncing.cancel()
         journal.sync()
+    window.check_any_reply()
     journal.drop_all_but(window.needed)
 
 
@@ -272,15 +283,25 @@ class _Window:
     def __init__(self, journal: Journal, forget: Callable[[str], bool]) -> None:
         self.journal = journal
         self.forget = forget
-        self.n_dead = 0
+        self.n_dead = 0  # in a row
+        self.n_replied = 0
+        self.last_failure = ""
         self.needed: set[str] = set()
 
     def keep(self, call: Call, result: Result) -> None:
         self.journal.append(call, result)
         out_of_reach = isinstance(result, CallFailure) and result.cause in ("no_reply", "server_error")
         self.n_dead = self.n_dead + 1 if out_of_reach else 0
-        if self.n_dead >= DEAD_AFTER and isinstance(result, CallFailure):
-            raise CannotGoOn(f"the judge gave no reply to {self.n_dead} calls in a row; the last: {result.detail}")
+        self.n_replied += not out_of_reach
+        if isinstance(result, CallFailure) and out_of_reach:
+            self.last_failure = result.detail
+            if self.n_dead >= DEAD_AFTER:
+                raise CannotGoOn(f"the judge gave no reply to {self.n_dead} calls in a row; the last: {result.detail}")
+
+    def check_any_reply(self) -> None:
+        """Raise CannotGoOn when calls were sent and not one of them, nor one kept from before, brought a reply."""
+        if self.n_dead and not self.n_replied:
+            raise CannotGoOn(f"the judge gave no reply to any of {self.n_dead} calls; the last: {self.last_failure}")
 
 
 async def _ask_case(
@@ -292,6 +313,7 @@ async def _ask_case(
         window.needed.add(call.call_id)
         if window.journal.is_kept(call.call_id) and not window.forget(call.call_id):
             replies[call.call_id] = window.journal.result(call.call_id)
+            window.n_replied += 1
             continue
         window.journal.about_to_send(call)
         result = await judge.ask(call)

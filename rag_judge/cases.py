@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -58,7 +59,7 @@ class CaseSet:
             self.offsets[case.id] = row.offset
             lines[case.id] = row.line
             n_integer_ids += isinstance(row.fields.get("id"), int)
-            self.has_answers |= "answer" in row.fields or "contexts" in row.fields
+            self.has_answers |= not row.fields.keys().isdisjoint(("answer", "contexts", "error"))
         if n_integer_ids:
             self.warnings.append(f"{self.path}: {n_integer_ids} ids are numbers; they are read as text")
 
@@ -102,14 +103,19 @@ def case_from_row(row: Row) -> Case:
                 )
             fields[canonical] = value
     if "id" not in fields:
-        raise InputError(f"{row.where}: id is missing; every case needs one")
+        raise InputError(f"{row.where}: id is missing; every case needs one{_columns(row)}")
     if "question" not in fields:
         others = ", ".join(alias for alias, name in ALIASES.items() if name == "question")
-        raise InputError(f"{row.where}: question is missing (it may also be called {others})")
+        raise InputError(f"{row.where}: question is missing (it may also be called {others}){_columns(row)}")
     read = {name: READERS[name](value, f"{row.where}: {name}", row.is_text) for name, value in fields.items()}
     if read.get("expect_refusal") is None and read.get("type") in REFUSAL_TYPES:
         read["expect_refusal"] = True
     return Case(**read, extra=extra)
+
+
+def _columns(row: Row) -> str:
+    """For the message about a CSV: which columns there are, since a blank or another separator hides one."""
+    return f"; the columns are: {', '.join(map(repr, row.fields))}" if row.is_text else ""
 
 
 def case_fields(case: Case) -> dict[str, Any]:
@@ -200,7 +206,7 @@ def _read_points(value: Any, where: str, is_text: bool) -> tuple[tuple[str, ...]
 def _read_grades(value: Any, where: str, is_text: bool) -> dict[str, float]:
     if isinstance(value, dict):
         for doc, grade in value.items():
-            if isinstance(grade, bool) or not isinstance(grade, int | float):
+            if isinstance(grade, bool) or not isinstance(grade, int | float) or not math.isfinite(grade):
                 raise InputError(f"{where}[{doc!r}]: found {kind_of(grade)}, expected a grade (a number)")
         return {doc: float(grade) for doc, grade in value.items()}
     return dict.fromkeys(read_ids(value, where, is_text), 1.0)

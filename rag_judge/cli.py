@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_judge import __version__
-from rag_judge.errors import InputError, RagJudgeError
+from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
 from rag_judge.options import (
     Answers,
     Attempts,
@@ -313,8 +313,12 @@ def init(
         else "{} files written, {} were there and stay as they are"
     )
     typer.echo(said.format(len(written), len(kept)))
-    for path in [] if quiet else written:
-        typer.echo(f"  {path}")
+    for place in [] if quiet else sorted({path.relative_to(folder).parts[0] for path in written}):
+        typer.echo(f"  {folder / place}")
+    if lang != "zh" and not quiet:
+        typer.echo(
+            "next: write your cases, set [endpoint] in rag-judge.toml, then: rag-judge run --cases FILE --judge none"
+        )
 
 
 runs_app = typer.Typer(
@@ -363,14 +367,15 @@ def runs_show(
     from rag_judge.archive import find_run
 
     folder = find_run(Path(out) if out else context.obj["archive"], run_name)
-    manifest = folder.read_json("manifest.json")
+    manifest = folder.manifest()
     if as_json or context.obj["json"]:
         summary = folder.read_json("summary.json") if folder.is_complete else None
         print_json({"manifest": manifest, "summary": summary})
         return
     typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
     if folder.is_complete:
-        typer.echo((folder.path / "hit.txt").read_text(encoding="utf-8"), nl=False)
+        for line in folder.lines():
+            typer.echo(line)
     else:
         typer.echo(f"not complete; go on with: rag-judge run --resume {folder.path}")
 
@@ -384,6 +389,9 @@ def main() -> None:
     except RagJudgeError as error:
         print("\n".join(f"rag-judge: {printable(line)}" for line in str(error).split("\n")), file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as fault:  # a full disk, a folder that may not be written: the user's to mend, and kept till then
+        print(f"rag-judge: cannot go on: {fault}; what was finished is kept", file=sys.stderr)
+        sys.exit(CannotGoOn.exit_code)
     except Exception as fault:  # noqa: BLE001 - the contract's exit code 70: any fault of ours ends with a message
         sys.exit(_our_fault(fault))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 DEAD_AFTER = 10  # failed questions in a row, each after all its tries, without one answer between them
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_EXPRESSION = re.compile(r"\{\{((?:(?!\}\}).)*)\}\}", re.DOTALL)
 _ANSWER_FIELDS = ("answer", "contexts", "citations", "refused", "sent_contexts", "prompt", "meta")
@@ -73,6 +74,10 @@ def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], va
             if variable not in environment:
                 raise InputError(f"endpoint.headers.{name}: the environment variable {variable} is not set")
         headers[name] = _VARIABLE.sub(lambda found: environment[found.group(1)], value)
+        if not _HEADER_NAME.fullmatch(name) or not headers[name].isprintable() or not headers[name].isascii():
+            raise InputError(
+                f"endpoint.headers: {name!r} cannot be sent: expected a name without blanks and an ASCII value"
+            )
     check_mapping(settings.response)
     return Endpoint(settings, url, headers, values)
 
@@ -255,7 +260,9 @@ async def _post(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) 
     import aiohttp
 
     try:
-        async with session.post(endpoint.url, json=endpoint.body(case), headers=dict(endpoint.headers)) as response:
+        async with session.post(
+            endpoint.url, json=endpoint.body(case), headers=dict(endpoint.headers), allow_redirects=False
+        ) as response:
             raw = await response.read()
             status = response.status
     except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as fault:
@@ -266,6 +273,8 @@ async def _post(case: Case, endpoint: Endpoint, session: aiohttp.ClientSession) 
     shown = " ".join(text.split())[:200]
     if status >= 500 or status == 429:
         raise _Passing(f"HTTP {status} from the endpoint: {shown}")
+    if 300 <= status < 400:
+        raise _Refused(f"HTTP {status}: the endpoint redirects to another address; name the right one")
     if status != 200:
         raise _Refused(f"HTTP {status} from the endpoint: {shown}")
     try:
@@ -330,8 +339,8 @@ def _filled(template: Any, names: Mapping[str, Any]) -> Any:
             return environment.from_string(template).render(names)
         value = environment.compile_expression(whole.group(1), undefined_to_none=False)(**names)
         return str(value) if isinstance(value, StrictUndefined) else value  # str() raises, naming the variable
-    except TemplateError as error:
-        raise InputError(f"endpoint.request: {template!r}: {error}") from error
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"endpoint.request: {template!r}: {error or type(error).__name__}") from error
 
 
 def _redacted(text: str, endpoint: Endpoint) -> str:

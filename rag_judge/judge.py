@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Ollama, vLLM, LM Studio, llama.cpp, SGLang and their like, as they listen unless told otherwise.
 LOCAL_PORTS = (11434, 8000, 1234, 8080, 30000)
+LONGEST_WAIT_S = 3600.0  # a longer Retry-After ends the run, which can be resumed
+LARGEST_REPLY_BYTES = 8_000_000  # no verdict is that long
 MAX_REPAIRS = 4  # parameters given up for one request before it counts as refused
 
 
@@ -104,7 +106,9 @@ class ModelServer:
             api_key=self.server.api_key,
             max_retries=0,
             http_client=DefaultAioHttpClient(
-                trust_env=not is_local(self._url), timeout=httpx2.Timeout(self.server.timeout_s, connect=10.0)
+                follow_redirects=False,  # what is judged goes to the named server and nowhere else
+                trust_env=not is_local(self._url),
+                timeout=httpx2.Timeout(self.server.timeout_s, connect=10.0),
             ),
         )
         return self
@@ -152,6 +156,10 @@ class ModelServer:
             if isinstance(meaning, Accepted | CaseRefused):
                 self._has_replied = True
                 return body, raw, meaning
+            if isinstance(meaning, TryAgain) and (meaning.wait_s or 0) > LONGEST_WAIT_S:
+                raise CannotGoOn(
+                    self._redacted(f"the judge asks to wait {meaning.wait_s:.0f} s, go on later: {meaning.detail}")
+                )
             if isinstance(meaning, TryAgain):
                 raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=sent)
             if isinstance(meaning, RunRefused) and status == 200 and self._has_replied:
@@ -195,6 +203,8 @@ class ModelServer:
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             # The transport calls a closed connection a time-out, and lets some of aiohttp's own errors through.
             raise _Passing(f"connection failed: {error.__cause__ or error}", None, answered=False, sent=sent) from error
+        if len(raw) > LARGEST_REPLY_BYTES:
+            raise _Passing(f"a reply of {len(raw) / 1e6:.0f} MB, which is no verdict", None, answered=True, sent=sent)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return response.status_code, headers, raw.decode("utf-8", errors="replace")
 

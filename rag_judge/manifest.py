@@ -49,7 +49,9 @@ def finished(manifest: Mapping[str, Any], now: datetime, parts: Mapping[str, Any
     return {**manifest, **parts, "status": "complete", "finished_at": now.isoformat(timespec="seconds")}
 
 
-def inputs(cases: CaseSet, answers: AnswerSet, sources: Mapping[str, str], system: Mapping[str, Any]) -> Tree:
+def inputs(
+    cases: CaseSet, snapshot_sha256: str, answers: AnswerSet, sources: Mapping[str, str], system: Mapping[str, Any]
+) -> Tree:
     """What was graded: the eval set, the answers, and what is known of the system that gave them.
 
     A factor that the settings state wins over the answers' `meta`; several values in the answers stand as a list.
@@ -60,7 +62,12 @@ def inputs(cases: CaseSet, answers: AnswerSet, sources: Mapping[str, str], syste
         if len(values) <= MAX_FACTOR_VALUES
     }
     return {
-        "eval_set": {"path": sources["cases"], "sha256": sources["cases_sha256"], "n": len(cases)},
+        "eval_set": {
+            "path": sources["cases"],
+            "sha256": sources["cases_sha256"],
+            "snapshot_sha256": snapshot_sha256,
+            "n": len(cases),
+        },
         "answers": {"source": sources["answers"], "sha256": answers.sha256},
         "system": {**from_answers, **system},
     }

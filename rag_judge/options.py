@@ -70,7 +70,9 @@ def system_factors(set_values: list[str] | None) -> dict[str, Any]:
         if not equals or not name.strip():
             raise InputError(f"--set {pair!r}: expected key=value")
         try:
-            factors[name.strip()] = json.loads(value)
-        except ValueError:
-            factors[name.strip()] = value
+            known = json.loads(value)
+            json.dumps(known, allow_nan=False)
+        except (ValueError, RecursionError):  # no JSON, or a number that JSON cannot hold: plain text
+            known = value
+        factors[name.strip()] = known
     return {"system": factors} if factors else {}

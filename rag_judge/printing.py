@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rag_judge.errors import InputError
+from rag_judge.report.terminal import printable
+
 if TYPE_CHECKING:
     from rag_judge.pipeline import PlannedSpend, RunResult
 
 
 def print_runs(archive: Path, *, as_json: bool) -> None:
-    """Print the runs of an archive; of an unfinished one, what it was begun with."""
+    """Print the runs of an archive, oldest first; a broken one is named and hides no other."""
     from rag_judge.archive import list_runs
 
-    manifests = [folder.read_json("manifest.json") for folder in list_runs(archive)]
+    found, broken = [], []
+    for folder in list_runs(archive):
+        try:
+            found.append(folder.manifest())
+        except InputError as error:
+            broken.append(str(error))
     if as_json:
-        print_json({"runs": manifests})
+        print_json({"runs": found, "broken": broken})
         return
-    if not manifests:
+    let_pipes_end()
+    if not found and not broken:
         typer.echo(f"no runs in {archive}")
-    for manifest in manifests:
+    for manifest in found:
         known = manifest["status"] == "complete"
         judge = (manifest["judge"] or {}).get("model", "none") if known else "?"
         n = manifest["eval_set"]["n"] if known else "?"
-        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}")
+        parent = f"  regraded from {manifest['parent']}" if manifest.get("parent") else ""
+        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}{parent}")
+    for fault in broken:
+        typer.echo(f"broken: {printable(fault)}")
+
+
+def let_pipes_end() -> None:
+    """From here on only results are printed: a reader that has seen enough (`| head`) ends the process quietly."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def print_run(
     result: RunResult, *, as_json: bool, exit_code: int | None = None, more: Mapping[str, Any] | None = None
 ) -> None:
     """Print how a run ended and end the command with its exit code."""
+    let_pipes_end()
     code = result.exit_code if exit_code is None else exit_code
     if as_json:
         print_json({"run": str(result.folder.path), "exit_code": code, "summary": result.summary, **(more or {})})
@@ -45,6 +65,7 @@ def print_run(
 
 
 def print_plan(planned: PlannedSpend) -> None:
+    let_pipes_end()
     unknown = "not known before the answers are collected"
     tokens = planned.prompt_tokens_at_most
     usd = planned.usd_at_most
@@ -64,4 +85,5 @@ def print_plan(planned: PlannedSpend) -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
+    let_pipes_end()
     typer.echo(json.dumps(value, ensure_ascii=False, indent=1))

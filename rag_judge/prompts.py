@@ -10,12 +10,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_judge.errors import InputError
-from rag_judge.records import Answer, Case, Prompt, Value, VerdictField
+from rag_judge.records import Answer, Case, Context, Prompt, Value, VerdictField
 from rag_judge.text import is_chinese
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ LANGUAGES = ("en", "zh")
 MODES = ("passfail", "scale", "pairwise")
 KINDS = ("boolean", "score", "choice")
 SETTINGS = frozenset({"mode", "fields", "max_tokens", "pass_when", "pass_at"})
+BLOCKS = frozenset({"system", "user", "reask"})
 TEMPLATE_NAMES = frozenset({"question", "answer", "contexts", "reference", "points", "history", "fence"})
 _T = TypeVar("_T")
 
@@ -67,6 +69,13 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
     if unknown := sorted(set(settings) - SETTINGS):
         raise InputError(f"{settings_path}: unknown setting {unknown[0]!r}; there are: {', '.join(sorted(SETTINGS))}")
     fields = tuple(_field(entry, f"{settings_path}: fields[{i}]") for i, entry in enumerate(settings.get("fields", [])))
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names) or {"did_abstain", "reason"} & set(names):
+        raise InputError(f"{settings_path}: fields {names}: each name once, and none of did_abstain and reason")
+    for name, least in (("max_tokens", 1), ("pass_at", -(10**6))):
+        value = settings.get(name, least)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**6:
+            raise InputError(f"{settings_path}: {name}: found {value!r}, expected a whole number of at least {least}")
     if not fields:
         raise InputError(f"{settings_path}: no [[fields]]; the prompt must say what it asks of the judge")
     digest = hashlib.sha256()
@@ -211,15 +220,43 @@ def _field(entry: Mapping[str, Any], where: str) -> VerdictField:
 def _check(prompt: Prompt, path: Path) -> None:
     """Find a broken template or pass rule when it is loaded, not after the first reply was paid for."""
     blocks = _guarded(str(path), lambda: _template(prompt.template)).blocks
+    if unknown := sorted(set(blocks) - BLOCKS):
+        raise InputError(f"{path}: unknown block {unknown[0]!r}; a prompt has the blocks {', '.join(sorted(BLOCKS))}")
     missing = [name for name in ("system", "user") if name not in blocks]
     if missing:
         raise InputError(f"{path}: no {{% block {missing[0]} %}}; a prompt has a system and a user block")
     _check_names(prompt.template, str(path), TEMPLATE_NAMES)
+    _check_rendering(prompt)
     if prompt.pass_at is not None and not any(field.kind == "score" for field in prompt.fields):
         raise InputError(f"{path.parent / 'prompt.toml'}: pass_at needs a field of kind score")
     if prompt.pass_when is not None:
         known = frozenset(field.name for field in prompt.fields) | {"did_abstain"}
-        _check_names(f"{{{{ {prompt.pass_when} }}}}", f"{path.parent / 'prompt.toml'}: pass_when", known)
+        where = f"{path.parent / 'prompt.toml'}: pass_when"
+        _check_names(f"{{{{ {prompt.pass_when} }}}}", where, known)
+        _check_pass_when(prompt, where)
+
+
+def _check_rendering(prompt: Prompt) -> None:
+    """Render every block once, so that what fails does so before anything is paid for."""
+    case = Case("example", "?", must_include=(("point",),), reference="reference", history=("turn",))
+    messages_for(prompt, case, Answer("example", "answer", (Context("id", "text"),)), seed=0)
+    messages_for(prompt, Case("example", "?"), Answer("example", "", ()), seed=0)
+    reask_message(prompt)
+
+
+def _check_pass_when(prompt: Prompt, where: str) -> None:
+    """Try the rule on every verdict that the fields admit (the first thousands of them)."""
+    options: list[list[Value]] = [
+        [True, False] if f.kind == "boolean" else list(f.choices) if f.kind == "choice" else [f.low, f.high]
+        for f in prompt.fields
+    ]
+    names = [field.name for field in prompt.fields]
+    for did_abstain in (True, False):
+        rule = pass_rule(prompt, did_abstain)
+        for chosen in islice(product(*options), 4096):
+            verdict = dict(zip(names, chosen, strict=True))
+            if rule is not None:
+                _guarded(where, partial(rule, verdict))
 
 
 def _check_names(source: str, where: str, known: frozenset[str]) -> None:
@@ -260,9 +297,9 @@ def _guarded(where: str, act: Callable[[], _T]) -> _T:
 
     try:
         result = act()
-    except TemplateError as error:
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise InputError(f"{where}{f', line {line}' if line else ''}: {error}") from error
+        raise InputError(f"{where}{f', line {line}' if line else ''}: {error or type(error).__name__}") from error
     return _without_lone_surrogates(result) if isinstance(result, str) else result  # type: ignore[return-value]
 
 

@@ -118,6 +118,9 @@ def meaning_of(status: int, headers: Mapping[str, str], body: str, now: datetime
         return RunRefused("quota", detail)
     if status in (401, 403):
         return RunRefused("auth", detail)
+    if 300 <= status < 400:
+        target = headers.get("location", "another address")
+        return RunRefused("config", f"HTTP {status} from {url}: it redirects to {target}; name the right address")
     if status in (404, 405) or _MODEL.search(named):
         hint = "" if _MODEL.search(named) else missing_v1_hint(url)
         return RunRefused("config", detail + hint)
@@ -208,7 +211,7 @@ def _refused_parameter(named: str, detail: str) -> Meaning:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12 else None
 
 
 def _field(parsed: Any, name: str) -> str:

@@ -52,7 +52,7 @@ class RowFile:
             self._lines = []
             try:
                 for line, fields in _converted(path, self.format):
-                    self._file.write(json_line(fields))
+                    self._file.write(_as_json(fields, f"{path}:{line}"))
                     self._lines.append(line)
             except InputError:
                 self.close()
@@ -98,6 +98,18 @@ def json_line(fields: Mapping[str, Any]) -> bytes:
         return text.encode() + b"\n"
     except UnicodeEncodeError:
         return json.dumps(fields).encode() + b"\n"
+
+
+def _as_json(fields: Mapping[str, Any], where: str) -> bytes:
+    for name, value in fields.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            kind = type(value).__name__
+            raise InputError(
+                f"{where}: {name}: found a {kind}, expected text, a number, a list or an object"
+            ) from error
+    return json_line(fields)
 
 
 def parse_object(raw: bytes, where: str) -> dict[str, Any]:

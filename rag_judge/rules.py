@@ -5,9 +5,7 @@ Everything here is a lookup in text or ids; nothing here asks a judge, and nothi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from rag_judge.records import Abstention, Answer, Case, RuleChecks
 from rag_judge.refusals import abstention
@@ -160,11 +158,26 @@ def _context_texts(answer: Answer) -> list[str] | None:
 
 
 def _matches_any(doc_id: str, patterns: Sequence[str]) -> bool:
-    return any(_glob(pattern).fullmatch(doc_id) for pattern in patterns)
+    return any(_matches(pattern, doc_id) for pattern in patterns)
 
 
-@lru_cache(maxsize=1024)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` alone are wild; case matters, and `[` is an ordinary character (so not `fnmatch`)."""
-    parts = [".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern]
-    return re.compile("".join(parts), re.DOTALL)
+def _matches(pattern: str, doc_id: str) -> bool:
+    """`*` and `?` alone are wild; case matters, and `[` is an ordinary character (so not `fnmatch`).
+
+    Walked from left to right with one step back to the last star: a pattern of many stars costs no more than its
+    length times the id's, where a regular expression would try every way of sharing the id among them.
+    """
+    at, place, star, mark = 0, 0, -1, 0
+    while place < len(doc_id):
+        if at < len(pattern) and pattern[at] == "*":
+            star, mark = at, place
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", doc_id[place]):
+            at += 1
+            place += 1
+        elif star >= 0:
+            mark += 1
+            at, place = star + 1, mark
+        else:
+            return False
+    return not pattern[at:].strip("*")

@@ -6,6 +6,8 @@ environment variable that `judge.api_key_env` names, and stay there.
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -117,7 +119,13 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "endpoint_timeout_s": ("endpoint", "timeout_s"),
     "endpoint_attempts": ("endpoint", "attempts"),
 }
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Fields of a request that say what the run claims to have asked for.
+OURS_IN_BODY = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "n", "stream"})
+AT_MOST: Mapping[str, float] = {"run.max_unscored": 1, "run.max_unanswered": 1}
 AT_LEAST: Mapping[str, float] = {
+    "judge.usd_per_million_prompt_tokens": 0,
+    "judge.usd_per_million_completion_tokens": 0,
     "run.k": 1,
     "run.seed": 0,
     "run.max_unscored": 0,
@@ -255,6 +263,10 @@ def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, s
             if name not in known:
                 where = origin.get((section, name), f"{section}.{name}")
                 raise InputError(f"{where}: unknown setting; [{section}] has: {', '.join(known)}")
+    for section, values in tree.items():
+        for name, value in values.items():
+            if section != "system" and isinstance(value, bool) and name not in ("early_stop", "reask"):
+                raise InputError(f"{origin.get((section, name), f'{section}.{name}')}: found {value}, expected no flag")
     try:
         settings = _adapter().validate_python(tree)
     except ValidationError as error:
@@ -262,9 +274,44 @@ def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, s
         section, name = str(first["loc"][0]), str(first["loc"][1])
         where = origin.get((section, name), f"{section}.{name}")
         raise InputError(f"{where}: found {first['input']!r}: {first['msg']}") from error
+    _check_ranges(settings, origin)
+    _check_texts(settings, origin)
+    return settings  # type: ignore[no-any-return]
+
+
+def _check_ranges(settings: Settings, origin: Mapping[tuple[str, str], str]) -> None:
     for place, limit in AT_LEAST.items():
         section, name = place.split(".")
         value = getattr(getattr(settings, section), name)
-        if value is not None and not value >= limit:
-            raise InputError(f"{origin.get((section, name), place)}: found {value}, expected at least {limit:g}")
-    return settings  # type: ignore[no-any-return]
+        most = AT_MOST.get(place, 1e9)
+        if value is None or limit <= value <= most:
+            continue
+        where = origin.get((section, name), place)
+        if value > most:
+            raise InputError(f"{where}: found a number above {most:g}, expected at most that")
+        raise InputError(f"{where}: found {value}, expected at least {limit:g}")
+
+
+def _check_texts(settings: Settings, origin: Mapping[tuple[str, str], str]) -> None:
+    if not settings.run.out.strip():
+        raise InputError(f"{origin.get(('run', 'out'), 'run.out')}: found blank text, expected a folder")
+    if not _VARIABLE_NAME.fullmatch(settings.judge.api_key_env):
+        # What stands there may be the key itself: it is not repeated.
+        raise InputError("judge.api_key_env: expected the name of an environment variable, not a key")
+    if taken := sorted(set(settings.judge.body) & OURS_IN_BODY):
+        raise InputError(f"judge.body: {taken[0]} is set by rag-judge itself; leave it out")
+    for name, value in settings.system.items():
+        if not _is_json(value):
+            raise InputError(
+                f"system.{name}: found {value!r}, expected text, a number, true or false, a list or a table"
+            )
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_json(part) for name, part in value.items())
+    if isinstance(value, list):
+        return all(_is_json(part) for part in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**18)

@@ -134,3 +134,8 @@ def test_a_csv_is_written_into_the_run_with_its_types(tmp_path: Path) -> None:
         {"id": "a", "answer": "", "citations": ["d#1", "d#2"], "refused": False},
         {"id": "b", "answer": "NA"},
     ]
+
+
+def test_answers_none_of_which_belongs_to_a_case_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of its 2 answers belongs to a case"):
+        AnswerSet(write(tmp_path, {"id": "A"}, {"id": "b "}), {"a", "b"})

@@ -64,7 +64,7 @@ def test_the_case_table_has_the_contracts_columns_first_and_its_cell_forms(tmp_p
             "=1+1", "事实", "fail", hit=True, recall=2 / 3, n_votes=3, evidence='@SUM("x"),\n2', leak=False, mrr=1.0
         ),
         CaseRow("007", None, "no_answer"),
-        CaseRow("\ud83d", "x", "pass", score=2.5),
+        CaseRow("\ud83d\x1b", "x", "pass", score=2.5),
     ]
     write_case_table(run, rows)
     text = (run.path / "cases.csv").read_bytes().decode()
@@ -85,14 +85,14 @@ def test_the_case_table_has_the_contracts_columns_first_and_its_cell_forms(tmp_p
     assert first["evidence"] == '\'@SUM("x"),\n2'
     assert second["id"] == "007"
     assert {second[name] for name in CASE_COLUMNS if name not in ("id", "outcome")} == {""}
-    assert (third["id"], third["score"]) == ("?", "2.5")
+    assert (third["id"], third["score"]) == ("? ", "2.5")
 
 
 def test_the_table_of_a_finished_run_is_a_data_frame_with_types(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", TODAY)
     write_case_table(run, [CaseRow("007", None, "pass", hit=True, recall=0.5), CaseRow("b", "x", "fail")])
     run.write_json("summary.json", {})
-    run.write_json("manifest.json", {"format_version": 1, "status": "complete"})
+    run.write_json("manifest.json", {"format_version": 1, "run_id": "a", "status": "complete"})
     table = read_run(run.path).table()
     assert list(table["id"]) == ["007", "b"]
     assert table["hit"].isna().tolist() == [False, True]
@@ -104,11 +104,14 @@ def test_an_unfinished_a_newer_and_a_missing_run_are_said(tmp_path: Path) -> Non
     run = create_run(tmp_path, "a", TODAY)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_run(run.path)
-    run.write_json("manifest.json", {"format_version": 1, "status": "incomplete"})
+    run.write_json("manifest.json", {"format_version": 1, "run_id": "a", "status": "incomplete"})
     with pytest.raises(InputError, match="not complete; finish it with `rag-judge run --resume"):
         read_run(run.path)
-    run.write_json("manifest.json", {"format_version": 99, "status": "complete"})
+    run.write_json("manifest.json", {"format_version": 99, "run_id": "a", "status": "complete"})
     with pytest.raises(InputError, match="format version 99, this program reads 1"):
+        read_run(run.path)
+    run.write_json("manifest.json", {})
+    with pytest.raises(InputError, match="not the manifest of a run; the file was changed"):
         read_run(run.path)
     with pytest.raises(InputError, match="no run 'nowhere'"):
         find_run(tmp_path, "nowhere")

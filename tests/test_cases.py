@@ -268,3 +268,16 @@ def test_the_question_hash_is_of_what_is_asked_alone() -> None:
 
 def test_empty_optional_text_says_the_same_as_leaving_it_out() -> None:
     assert case(id="a", question="x?", tenant="", type="", reference="") == case(id="a", question="x?")
+
+
+@pytest.mark.parametrize("value", ["2020-01-01T00:00:00", b"bytes"])
+def test_a_parquet_column_of_times_or_bytes_is_said_with_its_row(tmp_path: Path, value: str | bytes) -> None:
+    kind = pa.array([value]) if isinstance(value, bytes) else pa.array([value]).cast(pa.timestamp("us"))
+    pq.write_table(pa.table({"id": kind, "question": ["q?"]}), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"p\.parquet:1: id: found a (datetime|bytes), expected text"):
+        loaded(tmp_path / "p.parquet")
+
+
+def test_the_columns_of_a_csv_are_named_when_one_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"id is missing.*; the columns are: ' id ', ' question '"):
+        loaded(written(tmp_path, " id , question \na,x?\n", "c.csv"))

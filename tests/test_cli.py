@@ -211,3 +211,52 @@ def test_control_characters_of_a_case_never_reach_the_terminal(tmp_path: Path) -
     ended = rag_judge("run", "--cases", cases, "--judge", "none", cwd=tmp_path)
     assert "\u001b" not in ended.stdout
     assert "a [31m b" in ended.stdout
+
+
+def test_one_broken_run_hides_no_other_and_a_lost_file_is_said(tmp_path: Path) -> None:
+    cases, answers = numbered_files(tmp_path, 2)
+    for name in ("a", "b", "c"):
+        rag_judge("run", "--cases", cases, "--answers", answers, "--judge", "none", "--name", name, cwd=tmp_path)
+    first, second, third = sorted((tmp_path / "runs").iterdir())
+    (first / "manifest.json").write_text("{", encoding="utf-8")
+    (second / "hit.txt").unlink()
+    listed = rag_judge("runs", cwd=tmp_path)
+    assert (listed.returncode, f"{third.name}  complete" in listed.stdout) == (0, True)
+    assert "broken: " in listed.stdout
+    assert rag_judge("runs", "show", first.name, cwd=tmp_path).returncode == 2
+    shown = rag_judge("runs", "show", second.name, cwd=tmp_path)
+    assert (shown.returncode, "hit.txt: cannot be read" in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--base-url", "http://.../v1", "--model", "m"], "expected http:// or https://"),
+        (["--base-url", "http://exa mple/v1", "--model", "m"], "expected http:// or https://"),
+        (["--base-url", "http://u:pw@h/v1", "--model", "m"], "a user and password"),
+        (["--base-url", "http://h/v1", "--model", ""], "no judge model is set"),
+        (["--judge", "none", "--set", "a=1e999"], ""),
+        (["--judge", "none", "--set", "a=NaN"], ""),
+    ],
+)
+def test_odd_arguments_end_with_2_or_are_taken_as_text_and_never_with_70(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    cases, answers = numbered_files(tmp_path, 1)
+    ended = rag_judge("run", "--cases", cases, "--answers", answers, *arguments, cwd=tmp_path)
+    assert ended.returncode == (2 if words else 0), ended.stderr
+    assert words in ended.stderr
+    assert "pw" not in ended.stderr.replace("password", "")
+
+
+def test_a_reader_that_has_seen_enough_and_a_full_disk_end_quietly(tmp_path: Path) -> None:
+    cases, answers = numbered_files(tmp_path, 2)
+    command = f"{sys.executable} -m rag_judge.cli run --cases {cases} --answers {answers} --judge none"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    for line, code in ((f"{command} | head -c 1", 0), (f"{command} > /dev/full", 5)):
+        ended = subprocess.run(
+            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == code, ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert "a fault of ours" not in ended.stderr

@@ -234,3 +234,26 @@ def test_an_unmapped_response_gives_the_fields_of_their_own_names() -> None:
     assert mapped({"answer": "a", "contexts": [], "other": 1}, {}) == {"answer": "a", "contexts": []}
     assert mapped([{"t": "a"}], {"answer": "[0].t"}) == {"answer": "a"}
     assert public_address("http://u:p@h:1/ask?key=s") == "http://h:1/ask"
+
+
+def test_a_question_follows_no_redirect_to_another_address(tmp_path: Path) -> None:
+    with RagServer(echo) as other:
+        there = Respond(307, "", (("Location", other.ask_url),))
+        with RagServer(lambda body: there) as server:
+            asked, cases = settings(server.ask_url, headers={"X-Key": "${TOKEN}"}), cases_file(tmp_path)
+            with pytest.raises(CannotGoOn, match="the endpoint redirects"):
+                collect(cases, tmp_path / "o.jsonl", asked, world(TOKEN="secret-token"))
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("A", "b\nc"), ("A b", "c"), ("A", "é中")])
+def test_a_header_that_cannot_be_sent_is_said(name: str, value: str) -> None:
+    with pytest.raises(InputError, match=r"endpoint\.headers: .* cannot be sent"):
+        open_endpoint(EndpointSettings(url="http://x/ask", headers={name: value}), {}, {})
+
+
+@pytest.mark.parametrize("expression", ["{{ 1/0 }}", "{{ range(10**10)|list }}", "{{ question.nothing.more }}"])
+def test_a_request_template_that_fails_is_said(expression: str) -> None:
+    endpoint = open_endpoint(EndpointSettings(url="http://x/ask", request={"q": expression}), {}, {})
+    with pytest.raises(InputError, match=r"endpoint\.request"):
+        endpoint.key(Case("a", "q?"))

@@ -287,3 +287,23 @@ def test_only_model_servers_that_answer_are_named_and_nothing_but_the_list_of_mo
         ports = [int(server.url.rsplit(":", 1)[1]) for server in (judge, other)]
         assert answering_local_servers([*ports, 9]) == [judge.base_url]
         assert judge.requests == []
+
+
+def test_what_is_judged_follows_no_redirect_to_another_address() -> None:
+    with JudgeServer(scripted("stolen")) as other:
+        there = Respond(307, "", (("Location", f"{other.base_url}/chat/completions"),))
+        with JudgeServer(scripted(there)) as server, pytest.raises(CannotGoOn, match="it redirects to"):
+            ask(server)
+        assert other.requests == []
+
+
+def test_a_server_that_asks_to_wait_for_days_ends_the_run_at_once() -> None:
+    with JudgeServer(scripted(rate_limited(99_999_999))) as server, pytest.raises(CannotGoOn, match="go on later"):
+        ask(server)
+
+
+def test_a_reply_of_many_megabytes_is_no_verdict() -> None:
+    with JudgeServer(scripted("x" * 9_000_000)) as server:
+        failed = ask(server, attempts=1)[0][0]
+    assert isinstance(failed, CallFailure)
+    assert "9 MB" in failed.detail

@@ -448,8 +448,38 @@ def test_the_manifest_holds_a_git_commit_only_inside_a_checkout(tmp_path: Path) 
     assert result.folder.read_json("manifest.json")["git_commit"] == (head or None)
 
 
-def test_a_status_that_is_no_completion_is_respond(tmp_path: Path) -> None:
-    """A body that is valid JSON and no completion is tried again, then left as a case without a readable reply."""
-    with JudgeServer(lambda _: Respond(200, '{"object": "chat.completion", "choices": []}')) as server:
-        result = run(request(tmp_path, server.base_url, n=1), world())
-    assert result.summary["judge"]["unscored"] == {"server_error": 1}
+@pytest.mark.parametrize(
+    "fault", [SERVER_ERROR, Respond(200, '{"choices": []}'), Respond(307, "", (("Location", "/x"),))]
+)
+def test_a_judge_that_replies_to_no_call_at_all_ends_a_small_run_too_and_it_can_be_resumed(
+    tmp_path: Path, fault: Misbehaviour
+) -> None:
+    with JudgeServer(lambda _: fault) as server, pytest.raises(CannotGoOn, match=r"HTTP 500|choice|redirects"):
+        run(request(tmp_path, server.base_url, n=1), world())
+    assert not find_run(tmp_path / "runs", "2026-01-31-run").is_complete
+
+
+def test_an_unreachable_judge_is_said_with_its_cause(tmp_path: Path) -> None:
+    with pytest.raises(CannotGoOn, match=r"no reply to any of 3 calls; the last: connection failed"):
+        run(request(tmp_path, "http://127.0.0.1:9/v1", n=1, attempts=1), world())
+
+
+def test_a_regrade_of_a_run_whose_files_were_changed_or_lost_is_refused(tmp_path: Path) -> None:
+    with JudgeServer(lambda _: verdict()) as server:
+        parent = run(request(tmp_path, server.base_url, n=2), world()).folder
+    for name, message in (
+        ("calls.jsonl", "journal is missing"),
+        ("answers.jsonl", "changed after the run"),
+        ("questions.snapshot.jsonl", "changed after the run"),
+    ):
+        copy = RunFolder(Path(shutil.copytree(parent.path, tmp_path / f"copy-{name}")))
+        if name == "calls.jsonl":
+            (copy.path / name).unlink()
+        else:
+            with (copy.path / name).open("a", encoding="utf-8") as file:
+                file.write('{"id": "z", "question": "new?"}\n')
+        with pytest.raises(InputError, match=message):
+            regrade(copy, world(), {})
+    (parent.path / "calls.jsonl").write_text("{}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"calls\.jsonl:1: not a line of the call journal"):
+        regrade(parent, world(), {})

@@ -155,7 +155,12 @@ def test_a_users_own_prompt_comes_before_the_shipped_one(tmp_path: Path) -> None
         ("prompt.toml", "did_abstain and grounded)", "did_abstain and)", "pass_when"),
         ("prompt.toml", "pass_when =", "pas_when =", "unknown setting 'pas_when'; there are: fields, max_tokens"),
         ("en.j2", "{{ question }}", "{{ qestion }}", r"en\.j2: 'qestion' is not known here; there are: answer"),
-        ("en.j2", "{% block system %}", "{% block sytem %}", "no {% block system %}"),
+        ("en.j2", "{% block system %}", "{% block sytem %}", "unknown block 'sytem'"),
+        ("prompt.toml", '"complete"', '"grounded"', "each name once, and none of did_abstain and reason"),
+        ("prompt.toml", "max_tokens = 400", "max_tokens = 0", "max_tokens: found 0, expected a whole number"),
+        ("prompt.toml", "else (not did_abstain", "else (1 / 0 > did_abstain", "pass_when: division by zero"),
+        ("en.j2", "{{ question }}", "{{ 1 // 0 }}", "division by zero|modulo by zero"),
+        ("en.j2", "That was not", "{{ question }} was not", "block reask: 'question' is undefined"),
         ("en.j2", "{% if history %}", "{% if history", r"en\.j2, line \d+"),
     ],
 )

@@ -1,8 +1,11 @@
 """Rule checks of one answer: key points, wording, refusal, citations, leaks."""
 
+import fnmatch
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_judge.records import Answer, Case, Context, RuleChecks
 from rag_judge.rules import check, dangling_citations, leaked_ids, lexical_support
@@ -170,3 +173,14 @@ def test_lexical_support_is_the_share_of_the_answers_words_found_in_contexts() -
     assert lexical_support(Answer("c", "…", contexts("x"))) is None
     assert lexical_support(Answer("c", "a", None)) is None
     assert lexical_support(Answer("c", "a b", ())) == 0.0
+
+
+@given(pattern=st.text("ab*?", max_size=8), doc=st.text("ab", max_size=8))
+def test_globs_of_star_and_question_mark_mean_what_fnmatch_means(pattern: str, doc: str) -> None:
+    found = leaked_ids(Case("c", "q?", forbidden_docs=(pattern,)), Answer("c", "a", (Context(doc, "t"),)))
+    assert bool(found) == fnmatch.fnmatchcase(doc, pattern)
+
+
+def test_a_pattern_of_many_stars_takes_no_longer_than_its_length_times_the_ids() -> None:
+    case = Case("c", "q?", forbidden_docs=("*a" * 200 + "b",))
+    assert leaked_ids(case, Answer("c", "a", (Context("a" * 5000, "t"),))) == ()

@@ -48,6 +48,15 @@ def test_the_openai_address_is_used_where_no_other_is_set(tmp_path: Path) -> Non
         ("", {}, {"match": "fuzzy"}, "--match: found 'fuzzy'"),
         ("", {}, {"judge_sample": -1}, "--judge-sample: found -1, expected at least 1"),
         ("", {}, {"timeout_s": float("nan")}, "--timeout-s: found nan"),
+        ("", {}, {"timeout_s": float("inf")}, "--timeout-s: found a number above"),
+        ("", {}, {"k": 10**30}, "--k: found a number above"),
+        ("[run]\nk = true", {}, {}, r"run\.k: found True, expected no flag"),
+        ("[run]\nmax_unscored = 5", {}, {}, r"run\.max_unscored: found a number above 1"),
+        ("[judge]\nusd_per_million_prompt_tokens = nan", {}, {}, "usd_per_million_prompt_tokens: found nan"),
+        ("[judge.body]\nmodel = 'z'", {}, {}, r"judge\.body: model is set by rag-judge itself"),
+        ("[system]\na = nan", {}, {}, r"system\.a: found nan"),
+        ("[system]\nb = 2020-01-01", {}, {}, r"system\.b: found datetime"),
+        ("", {}, {"out": " "}, "--out: found blank text, expected a folder"),
     ],
 )
 def test_a_wrong_setting_names_its_place_what_was_found_and_what_was_expected(
@@ -87,3 +96,9 @@ def test_no_secret_of_an_address_or_header_is_kept_and_a_resume_finds_it_in_toda
     assert "pw" not in str(saved["endpoint"]["url"])
     assert resumed_settings(saved, {"base_url": "http://y/v1?key=s3cret"}, found, "runs/x") == found
     assert resumed_settings(saved, {}, Settings(), "runs/x").judge.base_url == "http://y/v1"
+
+
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected the name of an environment variable") as caught:
+        loaded(tmp_path, "[judge]\napi_key_env = 'sk-secret-123'")
+    assert "sk-secret" not in str(caught.value)

@@ -40,4 +40,6 @@ async def collect_async(cases_path: Path, out: Path, settings: Settings, world: 
             finished = True
         finally:
             collection.close(and_remove=finished)
+            if not finished:
+                world.say(f"what was answered is kept in {out}.part; give the same command again to go on")
     return collected

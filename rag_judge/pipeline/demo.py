@@ -50,6 +50,11 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
                 sample=None,
             ),
         )
+        world.say("asking the example's RAG service every question of the example")
+        if options.judged:
+            world.say(
+                "judging with the embedded model: " + ("every case" if options.every_case else "up to two minutes")
+            )
         budget = Budget() if options.every_case else Budget(seconds=SECONDS, at_least=AT_LEAST)
         return run(RunRequest(settings, cases, budget=budget, cases_name="the shipped example"), world)
 

@@ -39,6 +39,7 @@ from rag_judge.pipeline.steps import (
 )
 from rag_judge.prompts import prompt_folder
 from rag_judge.records import Prompt
+from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, resumed_settings
 from rag_judge.table import Measures
 
@@ -102,7 +103,8 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
             if isinstance(stopped, CannotGoOn):
-                raise CannotGoOn(f"{stopped}\n{hint}") from stopped
+                other = "" if folder.answers.exists() else "; with other settings, start a new run"
+                raise CannotGoOn(f"{stopped}\n{hint}{other}") from stopped
             world.say(hint)
             raise
 
@@ -146,7 +148,9 @@ async def _finish(
         )
         with closing(RecordedReplies(folder.journal)) as replies:
             graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=_is_embedded(access))
-            parts = manifests.inputs(cases, answers, folder.read_json("request.json"), settings.system)
+            parts = manifests.inputs(
+                cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
+            )
             parts |= {"prompts": manifests.prompt_entries(prompts), "judge": None}
             if access is not None:
                 parts["judge"] = _judge_entry(settings, access, prompts, replies.cost, judge_part)
@@ -174,8 +178,7 @@ def complete(
 def ended_run(folder: RunFolder, settings: Settings) -> RunResult:
     """How a complete run answered when it ended; nothing is sent or written."""
     summary = read_run(folder.path).summary
-    lines = (folder.path / "hit.txt").read_text(encoding="utf-8").splitlines()
-    return RunResult(folder, summary, lines, exit_code(summary, settings))
+    return RunResult(folder, summary, folder.lines(), exit_code(summary, settings))
 
 
 def kept_prompt(folder: RunFolder | None) -> Path | None:

@@ -120,7 +120,9 @@ def judge_access(settings: JudgeSettings, environment: Mapping[str, str]) -> Jud
             f"OPENAI_API_KEY in the environment), or --judge none to grade by rules alone{seen}"
         )
     endpoint_url(base_url)
-    if settings.model is None:
+    if "@" in base_url.partition("://")[2].partition("/")[0]:
+        raise InputError("base URL: a user and password in it cannot be sent beside a key; leave them out")
+    if not settings.model:
         raise InputError(f"no judge model is set: give --model, the name of a model at {public_url(base_url)}")
     if key != key.strip() or not key.isascii() or not key.isprintable():
         raise InputError(f"the key in {settings.api_key_env} holds white space or odd characters; set it again")

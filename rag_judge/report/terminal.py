@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_judge.records import Answer, Case, CaseRow
 
 N_FAILURES_SHOWN = 12
+N_CHARACTERS_SHOWN = 600
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -21,9 +22,11 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "faithful": "Key points supported by contexts",
         "refusal": "Refusals right",
         "refusal_detail": " (should refuse: {should_and_did} did, {should_but_answered} answered; "
-        "should answer: {should_not_but_did} refused)",
+        "should answer: {should_not_and_answered} did, {should_not_but_did} refused)",
         "then_answered": "Refused, then answered anyway",
         "leaks": "Leaks",
+        "of_checked": "of {n} cases that could show one",
+        "drawn": "drawn {n} of {of}",
         "judge_pass": "Judge pass rate (not corrected)",
         "fabrication": "Fabrication rate",
         "undecided": "undecided",
@@ -42,9 +45,11 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "faithful": "生成忠实度",
         "refusal": "拒答正确率",
         "refusal_detail": "(应拒答:{should_and_did} 条已拒,{should_but_answered} 条作答;"
-        "应作答:{should_not_but_did} 条误拒)",
+        "应作答:{should_not_and_answered} 条已答,{should_not_but_did} 条误拒)",
         "then_answered": "先拒后答",
         "leaks": "越权泄漏",
+        "of_checked": "条(可查 {n} 条)",
+        "drawn": "抽取 {n}/{of}",
         "judge_pass": "评审通过率(未校正)",
         "fabrication": "编造率",
         "undecided": "未定",
@@ -75,9 +80,12 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     lines.append(f"{words['refusal']}: {_fraction(rules, 'refusal', words)}{detail}")
     if n := summary["abstention"]["refused_then_answered"]:
         lines.append(f"{words['then_answered']}: {n}")
-    lines.append(f"{words['leaks']}: {len(rules['leaks'])}/{rules['n_leak_checked']}{_ids(rules['leaks'])}")
+    of_checked = words["of_checked"].format(n=rules["n_leak_checked"])
+    lines.append(f"{words['leaks']}: {len(rules['leaks'])} {of_checked}{_ids(rules['leaks'])}")
     if judge["mode"] != "none":
         left = [f"{words['undecided']} {judge['undecided']}", f"{words['unscored']} {sum(judge['unscored'].values())}"]
+        if judge["sampled"]:
+            left.insert(0, words["drawn"].format(n=judge["sampled"]["n"], of=judge["sampled"]["of"]))
         lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
         lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
     if summary["n_errors"]:
@@ -104,8 +112,9 @@ def failure_lines(
 
 
 def printable(text: str) -> str:
-    """The text on one line without control characters, which a terminal would obey."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    """The text on one line, shortened, without control characters, which a terminal would obey."""
+    shown = text if len(text) <= N_CHARACTERS_SHOWN else text[:N_CHARACTERS_SHOWN] + "…"
+    return "".join(c if c.isprintable() else " " for c in shown)
 
 
 def _flag(value: bool | None) -> str:
