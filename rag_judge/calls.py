@@ -43,11 +43,9 @@ class Journal:
     """`calls.jsonl` of one run, open for appending. Call ids are held in memory, replies are read back from disk."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the journal; a half-written last line, as a kill leaves it, is cut off first.
-
-        Raises InputError for a whole line that is no journal line.
-        """
+        """Open or create the journal; what a crash left broken in it is taken out first (see `mend`)."""
         self.path = path
+        self.n_dropped = mend(path) if path.exists() else 0
         self._offsets: dict[str, int] = {}
         self._failed: set[str] = set()
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -55,29 +53,11 @@ class Journal:
         self._size = 0
         self._synced_at = time.monotonic()
         self._unsynced = False
-        try:
-            self._load()
-        except InputError:
-            os.close(self._fd)
-            os.close(self._sent_fd)
-            raise
-
-    def _load(self) -> None:
-        with self.path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                whole = raw.endswith(b"\n")
-                entry = _entry(raw)
-                if entry is None and whole:
-                    raise InputError(f"{self.path}:{number}: not a line of the call journal; the file was changed")
-                if entry is None:
-                    os.ftruncate(self._fd, self._size)
-                    break
+        with path.open("rb") as file:
+            for raw in file:
+                entry = json.loads(raw)
                 self._note(entry["call_id"], entry["status"], self._size)
                 self._size += len(raw)
-                if not whole:  # a whole line that lost its end: the loop must not meet the end now added
-                    os.write(self._fd, b"\n")
-                    self._size += 1
-                    break
 
     def _note(self, call_id: str, status: str, offset: int) -> None:
         self._offsets[call_id] = offset
@@ -129,19 +109,47 @@ class Journal:
         """
         if self._offsets.keys() <= needed:
             return
-        draft = self.path.with_name(f".{self.path.name}.part")
-        with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as kept:
-            with self.path.open("rb") as file:
-                kept.writelines(raw for raw in file if json.loads(raw)["call_id"] in needed)
-            kept.flush()
-            os.fsync(kept.fileno())
-        draft.replace(self.path)
+        _rewrite(self.path, lambda raw: json.loads(raw)["call_id"] in needed)
 
     def close(self) -> None:
         """Sync and close."""
         self.sync()
         os.close(self._fd)
         os.close(self._sent_fd)
+
+
+def mend(path: Path) -> int:
+    """Make a journal whole again after a crash; the number of broken lines that were dropped from its middle.
+
+    A half-written last line is cut off, a last line that lost its end gets it back. A broken line elsewhere (a disk
+    that lost a block) is taken out: its call is asked again.
+    """
+    size, n_broken, ends, is_entry = 0, 0, True, False
+    with path.open("rb+") as file:
+        for raw in file:
+            is_entry = _entry(raw) is not None
+            ends = raw.endswith(b"\n")
+            if is_entry or ends:
+                size += len(raw)
+            n_broken += ends and not is_entry
+        file.truncate(size)
+        if is_entry and not ends:
+            file.seek(size)
+            file.write(b"\n")
+    if n_broken:
+        _rewrite(path, lambda raw: _entry(raw) is not None)
+    return n_broken
+
+
+def _rewrite(path: Path, is_kept: Callable[[bytes], bool]) -> None:
+    """Replace a journal, as a whole, by those of its lines that are kept."""
+    draft = path.with_name(f".{path.name}.part")
+    with open(draft, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as kept:
+        with path.open("rb") as file:
+            kept.writelines(raw for raw in file if is_kept(raw))
+        kept.flush()
+        os.fsync(kept.fileno())
+    draft.replace(path)
 
 
 def sent_log(journal: Path) -> Path:

@@ -203,6 +203,10 @@ async def ask_judge(
         opened_server(access, settings.judge) as (server, server_name, model_sha256),
         closing(Journal(run.journal)) as journal,
     ):
+        if journal.n_dropped:
+            world.say(
+                f"warning: {journal.n_dropped} broken lines of {run.journal} were dropped; their calls are sent again"
+            )
         plan = grading_plan(prompts, settings, server_name, embedded=access.embedded)
         taken: list[str] = []
         n_all = len(cases)
