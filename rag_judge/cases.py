@@ -34,7 +34,7 @@ class CaseSet:
 
     def __init__(self, path: Path) -> None:
         """Read and check every row of `path` once. Raises InputError at the first row that is wrong."""
-        self._rows = RowFile(path)
+        self._rows = RowFile(path, unique_keys=True)
         self.path = path
         self.sha256 = self._rows.sha256
         self.offsets: dict[str, int] = {}

@@ -40,9 +40,10 @@ class Row:
 class RowFile:
     """One user's file, open for reading row by row and by offset. Close it, or use it in a `with`."""
 
-    def __init__(self, path: Path) -> None:
-        """Open `path`. Raises InputError when it is missing, empty, a folder, or not UTF-8 (nor Parquet)."""
+    def __init__(self, path: Path, *, unique_keys: bool = False) -> None:
+        """Open `path`; with `unique_keys`, an object that holds a key twice is an error. Raises InputError when it is missing, empty, a folder, or not UTF-8 (nor Parquet)."""
         self.path = path
+        self._unique_keys = unique_keys
         self.format = _format_of(path)
         self.sha256 = file_sha256(path)
         self._lines: list[int] | None = None
@@ -75,7 +76,9 @@ class RowFile:
             user_line = line if self._lines is None else self._lines[n]
             where = f"{self.path}:{user_line}"
             found = True
-            yield Row(parse_object(raw, where), where, user_line, offset, self.format == "csv")
+            yield Row(
+                parse_object(raw, where, unique_keys=self._unique_keys), where, user_line, offset, self.format == "csv"
+            )
         if not found:
             raise InputError(f"{self.path} is empty: expected at least one row")
 
@@ -112,10 +115,11 @@ def _as_json(fields: Mapping[str, Any], where: str) -> bytes:
     return json_line(fields)
 
 
-def parse_object(raw: bytes, where: str) -> dict[str, Any]:
+def parse_object(raw: bytes, where: str, *, unique_keys: bool = False) -> dict[str, Any]:
     """The JSON object in `raw`. Raises InputError naming `where` for bad encoding, bad JSON or another value."""
     try:
-        value = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant)
+        hook = _no_key_twice if unique_keys else None
+        value = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=hook)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{where}: the encoding is not UTF-8 (byte 0x{raw[error.start]:02x}); save the file as UTF-8"
@@ -148,6 +152,15 @@ def file_sha256(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     return digest.hexdigest()
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return found
 
 
 def _no_constant(name: str) -> None:
@@ -329,7 +342,7 @@ class _TextWindow:
 
     def value(self) -> Any:
         """The JSON value at the current place, which the window is grown to hold."""
-        decoder = json.JSONDecoder(parse_constant=_no_constant)
+        decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_no_key_twice)
         growth = _BLOCK
         while True:
             try:

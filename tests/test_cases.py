@@ -140,6 +140,8 @@ def test_parquet_rows_load_with_their_missing_values_left_out(tmp_path: Path) ->
             "question stands twice under two names with different values, once as 'question'",
             id="two names",
         ),
+        pytest.param('{"id":"a","q":"x","id":"b"}', "the key 'id' stands twice", id="one key twice"),
+        pytest.param('[{"id":"a","q":"x","q":"y"}]', "the key 'q' stands twice", id="one key twice in an array"),
         pytest.param("[" * 100_000, "not valid JSON", id="deep nesting"),
         pytest.param(b'{"id":"a","q":"\xc1\xbd"}', "the encoding is not UTF-8 (byte 0xc1)", id="GBK"),
         pytest.param('{"id":"a","q":"x"}'.encode("utf-16"), "the encoding is UTF-16", id="UTF-16"),

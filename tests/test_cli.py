@@ -70,6 +70,12 @@ def test_rules_alone_end_with_0_and_print_the_lines_people_know(tmp_path: Path) 
     assert "[fact] q0 期望文档=[d#0] 实际=[x#0, d#0] 拒答预期=- 层=generation" in lines
 
 
+def test_in_chinese_a_missing_number_says_why_in_chinese(tmp_path: Path) -> None:
+    cases = write_rows(tmp_path / "c.jsonl", [{"id": "a", "question": "问?", "answer": "答", "contexts": ["资料"]}])
+    ended = rag_judge("run", "--cases", cases, "--judge", "none", "--lang", "zh", cwd=tmp_path)
+    assert "Hit@5 = 不适用(没有已答用例兼有相关文档与带 id 的检索结果)" in ended.stdout
+
+
 def test_json_is_one_object_and_quiet_is_quiet(tmp_path: Path) -> None:
     cases, answers = numbered_files(tmp_path, 3)
     ended = rag_judge(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rag_judge.report.html_glossary import SENTENCES_ZH
+
 if TYPE_CHECKING:
     from rag_judge.records import Answer, Case, CaseRow
 
@@ -126,7 +128,8 @@ def _ids(ids: list[str]) -> str:
 
 
 def _missing(tree: Mapping[str, Any], name: str, words: Mapping[str, str]) -> str:
-    return words["not_applicable"].format(reason=tree.get(f"{name}_reason", ""))
+    reason = tree.get(f"{name}_reason", "")
+    return words["not_applicable"].format(reason=SENTENCES_ZH.get(reason, reason) if words is WORDS["zh"] else reason)
 
 
 def _fraction(tree: Mapping[str, Any], name: str, words: Mapping[str, str], *, percent: bool = False) -> str:
