@@ -41,7 +41,10 @@ class RowFile:
     """One user's file, open for reading row by row and by offset. Close it, or use it in a `with`."""
 
     def __init__(self, path: Path, *, unique_keys: bool = False) -> None:
-        """Open `path`; with `unique_keys`, an object that holds a key twice is an error. Raises InputError when it is missing, empty, a folder, or not UTF-8 (nor Parquet)."""
+        """Open `path`; with `unique_keys`, an object that holds a key twice is an error.
+
+        Raises InputError when it is missing, empty, a folder, or not UTF-8 (nor Parquet).
+        """
         self.path = path
         self._unique_keys = unique_keys
         self.format = _format_of(path)
