@@ -1,9 +1,11 @@
 """The embedded model: found, started, asked, and surely gone again."""
 
+import contextlib
 import http.client
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -220,10 +222,23 @@ def test_the_server_does_not_outlive_a_killed_run() -> None:
         connection = connected(model)
         connection.connect()
         run.kill()
-        assert connection.sock.recv(1) == b""  # returns when the server's process ends
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.sock.recv(1) == b""  # returns, or is reset, when the server's process ends
         connection.close()
-    with pytest.raises(ConnectionRefusedError):
-        get_models(model, {})
+    assert refuses_within(model, 10.0)
+
+
+def refuses_within(model: LocalModel, seconds: float) -> bool:
+    """Whether the server comes to refuse connections; one that the dying process still took in is reset instead."""
+    ends_at = time.monotonic() + seconds
+    while time.monotonic() < ends_at:
+        try:
+            get_models(model, {})
+        except ConnectionRefusedError:
+            return True
+        except (ConnectionError, http.client.HTTPException):
+            continue
+    return False
 
 
 @really
