@@ -129,13 +129,15 @@ def run(
     """
     from rag_judge import pipeline
     from rag_judge.archive import find_run
-    from rag_judge.settings import load_settings
+    from rag_judge.settings import load_settings, unknown_variables
 
     flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
     _ = no_cache  # replies of other runs are never used so far, so there is nothing to switch off
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
+        for name in unknown_variables(world.environment, settings):
+            voice.say(f"warning: the environment variable {name} is no setting of rag-judge")
         folder = None if resume is None else find_run(Path(settings.run.out), resume)
         if folder is not None:
             request = pipeline.resumed_request(folder, flags, {"cases": cases, "answers": answers}, settings)
@@ -181,13 +183,15 @@ def plan(
     Example: rag-judge plan --cases cases.jsonl --answers answers.jsonl --repeats 5
     """
     from rag_judge import pipeline
-    from rag_judge.settings import load_settings
+    from rag_judge.settings import load_settings, unknown_variables
 
     flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
     _ = no_cache
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         settings = load_settings(config, world.environment, flags)
+        for name in unknown_variables(world.environment, settings):
+            voice.say(f"warning: the environment variable {name} is no setting of rag-judge")
         planned = pipeline.plan(_request(settings, cases, answers), world)
     if as_json:
         print_json(asdict(planned))
@@ -214,13 +218,15 @@ def collect(
     Example: rag-judge collect --cases eval/rag_cases.json --endpoint http://127.0.0.1:9000/ask --out answers.jsonl
     """
     from rag_judge import pipeline
-    from rag_judge.settings import load_settings
+    from rag_judge.settings import load_settings, unknown_variables
 
     flags = {"endpoint": endpoint, "endpoint_concurrency": concurrency, "endpoint_timeout_s": timeout_s}
     flags |= {"endpoint_attempts": attempts, "lang": lang} | system_factors(set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
+        for name in unknown_variables(world.environment, settings):
+            voice.say(f"warning: the environment variable {name} is no setting of rag-judge")
         collected = pipeline.collect(cases, out, settings, world)
     n_all = collected.n_kept + collected.n_asked
     if as_json:

@@ -173,6 +173,14 @@ def load_settings(
     return _checked(tree, origin)
 
 
+def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
+    """Variables that look like settings and are none, so misspelt most likely; one that a setting names is the user's."""
+    own = " ".join([settings.judge.api_key_env, *settings.endpoint.headers.values()])
+    known = {f"RAG_JUDGE_{name.upper()}" for name in PLACES}
+    alike = (name for name in environment if name.startswith("RAG_JUDGE_") and name not in known)
+    return sorted(name for name in alike if name not in own)
+
+
 # What may differ when a run is resumed: how patiently things are asked, never what is asked.
 PATIENCE = frozenset(
     {"concurrency", "timeout_s", "attempts", "endpoint_concurrency", "endpoint_timeout_s", "endpoint_attempts", "lang"}

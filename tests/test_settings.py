@@ -7,7 +7,14 @@ import pytest
 
 from rag_judge.errors import InputError
 from rag_judge.manifest import saved_settings
-from rag_judge.settings import PLACES, Settings, changed_settings, load_settings, resumed_settings
+from rag_judge.settings import (
+    PLACES,
+    Settings,
+    changed_settings,
+    load_settings,
+    resumed_settings,
+    unknown_variables,
+)
 
 
 def loaded(folder: Path, text: str = "", environment: dict[str, str] | None = None, **flags: Any) -> Settings:
@@ -102,3 +109,9 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tm
     with pytest.raises(InputError, match="expected the name of an environment variable") as caught:
         loaded(tmp_path, "[judge]\napi_key_env = 'sk-secret-123'")
     assert "sk-secret" not in str(caught.value)
+
+
+def test_a_misspelt_variable_is_named_and_one_that_the_settings_use_is_not(tmp_path: Path) -> None:
+    text = "[judge]\napi_key_env = 'RAG_JUDGE_KEY'\n[endpoint]\nheaders = {A = 'Bearer ${RAG_JUDGE_TOKEN}'}\n"
+    given = dict.fromkeys(("RAG_JUDGE_REPEAT", "RAG_JUDGE_K", "RAG_JUDGE_KEY", "RAG_JUDGE_TOKEN", "HOME"), "5")
+    assert unknown_variables(given, loaded(tmp_path, text)) == ["RAG_JUDGE_REPEAT"]
