@@ -174,7 +174,7 @@ def load_settings(
 
 
 def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
-    """Variables that look like settings and are none, so misspelt most likely; one that a setting names is the user's."""
+    """Variables that look like settings and are none, most likely misspelt; one that a setting names is the user's."""
     own = " ".join([settings.judge.api_key_env, *settings.endpoint.headers.values()])
     known = {f"RAG_JUDGE_{name.upper()}" for name in PLACES}
     alike = (name for name in environment if name.startswith("RAG_JUDGE_") and name not in known)
