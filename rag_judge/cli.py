@@ -344,6 +344,10 @@ def runs(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
+    """List the runs of the archive, or show one.
+
+    Example: rag-judge runs
+    """
     _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
     context.obj = {"archive": _archive(out, config), "json": as_json}
     if context.invoked_subcommand is None:

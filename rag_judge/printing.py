@@ -65,6 +65,7 @@ def print_run(
 
 
 def print_plan(planned: PlannedSpend) -> None:
+    """Print what a run would spend, and its first prompt."""
     let_pipes_end()
     unknown = "not known before the answers are collected"
     tokens = planned.prompt_tokens_at_most
@@ -85,5 +86,6 @@ def print_plan(planned: PlannedSpend) -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
     let_pipes_end()
     typer.echo(json.dumps(value, ensure_ascii=False, indent=1))

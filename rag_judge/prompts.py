@@ -63,21 +63,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
         settings = tomllib.loads(sources["prompt.toml"])
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{settings_path}: not valid TOML: {error}") from error
-    mode = settings.get("mode")
-    if mode not in MODES:
-        raise InputError(f"{settings_path}: mode is {mode!r}, expected one of {', '.join(MODES)}")
-    if unknown := sorted(set(settings) - SETTINGS):
-        raise InputError(f"{settings_path}: unknown setting {unknown[0]!r}; there are: {', '.join(sorted(SETTINGS))}")
-    fields = tuple(_field(entry, f"{settings_path}: fields[{i}]") for i, entry in enumerate(settings.get("fields", [])))
-    names = [field.name for field in fields]
-    if len(set(names)) < len(names) or {"did_abstain", "reason"} & set(names):
-        raise InputError(f"{settings_path}: fields {names}: each name once, and none of did_abstain and reason")
-    for name, least in (("max_tokens", 1), ("pass_at", -(10**6))):
-        value = settings.get(name, least)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**6:
-            raise InputError(f"{settings_path}: {name}: found {value!r}, expected a whole number of at least {least}")
-    if not fields:
-        raise InputError(f"{settings_path}: no [[fields]]; the prompt must say what it asks of the judge")
+    fields = _checked_settings(settings, settings_path)
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(f"{name}\n{sources[name]}\n".encode())
@@ -86,7 +72,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
         if f"{lang}.j2" in sources:
             prompts[lang] = Prompt(
                 name=folder.name,
-                mode=mode,
+                mode=settings["mode"],
                 lang=lang,
                 version=digest.hexdigest(),
                 fields=fields,
@@ -192,6 +178,26 @@ def pass_rule(prompt: Prompt, did_abstain: bool) -> Callable[[Mapping[str, Value
         limit = prompt.pass_at
         return lambda values: float(values[score]) >= limit
     return None
+
+
+def _checked_settings(settings: Mapping[str, Any], settings_path: Path) -> tuple[VerdictField, ...]:
+    """The fields that `prompt.toml` asks for. Raises InputError for a setting that is wrong or unknown."""
+    mode = settings.get("mode")
+    if mode not in MODES:
+        raise InputError(f"{settings_path}: mode is {mode!r}, expected one of {', '.join(MODES)}")
+    if unknown := sorted(set(settings) - SETTINGS):
+        raise InputError(f"{settings_path}: unknown setting {unknown[0]!r}; there are: {', '.join(sorted(SETTINGS))}")
+    fields = tuple(_field(entry, f"{settings_path}: fields[{i}]") for i, entry in enumerate(settings.get("fields", [])))
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names) or {"did_abstain", "reason"} & set(names):
+        raise InputError(f"{settings_path}: fields {names}: each name once, and none of did_abstain and reason")
+    for name, least in (("max_tokens", 1), ("pass_at", -(10**6))):
+        value = settings.get(name, least)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**6:
+            raise InputError(f"{settings_path}: {name}: found {value!r}, expected a whole number of at least {least}")
+    if not fields:
+        raise InputError(f"{settings_path}: no [[fields]]; the prompt must say what it asks of the judge")
+    return fields
 
 
 def _file_names(folder: Path) -> list[str]:
