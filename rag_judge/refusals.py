@@ -21,6 +21,7 @@ from functools import cache
 
 from rag_judge.records import Abstention
 from rag_judge.refusal_wordings import ASIDE, MARKS, SIDE, SIGNS, SPELLED_OUT, VOCABULARY, WHOLE
+from rag_judge.text import fold
 
 _Kind = Enum("_Kind", ["WHOLE", "SIDE", "ASIDE", "FRAME", "CLAIM"])
 _READ_CHARS = 600  # of a clause, from its beginning: bounds the work on text without punctuation
@@ -183,4 +184,4 @@ def _own_wordings(answer: str, wordings: Sequence[str]) -> bytearray:
 
 
 def _fold(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).replace("’", "'").casefold().split())
+    return fold(text).replace("’", "'")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from rag_judge.archive import RunFolder, copy_into
 from rag_judge.cases import CaseSet
-from rag_judge.endpoint import Collected, Collection, ask_all, open_endpoint
+from rag_judge.endpoint import Collected, open_endpoint
 from rag_judge.errors import InputError
-from rag_judge.pipeline.steps import World
+from rag_judge.pipeline.steps import World, collect_to
 from rag_judge.settings import Settings
 
 
@@ -27,19 +26,17 @@ async def collect_async(cases_path: Path, out: Path, settings: Settings, world: 
         for warning in cases.warnings:
             world.say(f"warning: {warning}")
         endpoint.key(next(iter(cases)))
+        part = out.with_name(out.name + ".part")
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
-            collection = Collection(out.with_name(out.name + ".part"))
+            part.touch(mode=0o600)
         except OSError as error:
             raise InputError(f"{out}: cannot be written: {error.strerror}") from error
         finished = False
         try:
-            progress = lambda c: world.progress("questions", c.n_kept + c.n_asked, len(cases))  # noqa: E731
-            collected = await ask_all(cases, endpoint, collection, progress)
-            copy_into(RunFolder(out.parent), out.name, lambda file: collection.write_to(file, cases.offsets))
+            collected = await collect_to(out, part, cases, endpoint, world)
             finished = True
         finally:
-            collection.close(and_remove=finished)
             if not finished:
-                world.say(f"what was answered is kept in {out}.part; give the same command again to go on")
+                world.say(f"what was answered is kept in {part}; give the same command again to go on")
     return collected

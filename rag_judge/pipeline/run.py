@@ -27,7 +27,7 @@ from rag_judge.pipeline.steps import (
     World,
     ask_judge,
     begin,
-    collect_into,
+    collect_to,
     exit_code,
     grade,
     grading_plan,
@@ -125,7 +125,7 @@ async def _finish(
     if prompts and kept_prompt(folder) is None:
         lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
     if endpoint is not None:
-        await collect_into(folder, cases, endpoint, world)
+        await collect_to(folder.answers, folder.path / "answers.part.jsonl", cases, endpoint, world)
     elif given is not None and not folder.answers.exists():
         copy_into(folder, folder.answers.name, given.copy_to)
     with closing(AnswerSet(folder.answers, cases.offsets)) as answers:

@@ -165,22 +165,25 @@ def _write(file: Any, content: bytes) -> None:
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
-async def collect_into(run: RunFolder, cases: CaseSet, endpoint: Endpoint, world: World) -> None:
-    """Ask the endpoint every question, unless the answers are complete already; order: that of the cases."""
-    if run.answers.exists():
-        return
-    collection = Collection(run.path / "answers.part.jsonl")
+async def collect_to(target: Path, part: Path, cases: CaseSet, endpoint: Endpoint, world: World) -> Collected:
+    """Ask the endpoint every question and write the answers file, in the order of the cases.
+
+    The answers grow in `part`, from which an interrupted collection goes on; it is gone when `target` stands.
+    """
+    collection = Collection(part)
     finished = False
     try:
-        await ask_all(cases, endpoint, collection, _collect_progress(world, len(cases)))
-        copy_into(run, run.answers.name, lambda file: collection.write_to(file, cases.offsets))
+        collected = await ask_all(
+            cases,
+            endpoint,
+            collection,
+            lambda so_far: world.progress("questions", so_far.n_kept + so_far.n_asked, len(cases)),
+        )
+        copy_into(RunFolder(target.parent), target.name, lambda file: collection.write_to(file, cases.offsets))
         finished = True
     finally:
         collection.close(and_remove=finished)
-
-
-def _collect_progress(world: World, n_cases: int) -> Callable[[Collected], None]:
-    return lambda collected: world.progress("questions", collected.n_kept + collected.n_asked, n_cases)
+    return collected
 
 
 # --- the judge ---------------------------------------------------------------------------------------------------
