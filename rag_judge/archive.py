@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from rag_judge.errors import InputError
-from rag_judge.records import CaseRow
+from rag_judge.records import CaseRow, PairRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,15 +175,16 @@ def cell(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def write_case_table(run: RunFolder, rows: Sequence[CaseRow]) -> None:
-    """Write `cases.csv` and `cases.parquet`: one row a case, in the order given."""
+def write_table(run: RunFolder, stem: str, rows: Sequence[CaseRow] | Sequence[PairRow], kind: type) -> None:
+    """Write `STEM.csv` and `STEM.parquet`: a row each, in the order given; the columns are the fields of `kind`."""
     import io
 
-    with run.replacing("cases.csv") as file:
+    columns = [f.name for f in fields(kind)]
+    with run.replacing(f"{stem}.csv") as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
-        write_csv(text, CASE_COLUMNS, ([getattr(row, name) for name in CASE_COLUMNS] for row in rows))
+        write_csv(text, columns, ([getattr(row, name) for name in columns] for row in rows))
         text.detach()
-    _write_parquet(run, rows)
+    _write_parquet(run, stem, rows, kind)
 
 
 def write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -193,19 +194,19 @@ def write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[objec
     writer.writerows([cell(value) for value in row] for row in rows)
 
 
-def _write_parquet(run: RunFolder, rows: Sequence[CaseRow]) -> None:
+def _write_parquet(run: RunFolder, stem: str, rows: Sequence[CaseRow] | Sequence[PairRow], kind: type) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
     types = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
     columns = {}
-    for f in fields(CaseRow):
-        kind = str(f.type).split(" |")[0]
+    for f in fields(kind):
+        cell_type = str(f.type).split(" |")[0]
         values = [getattr(row, f.name) for row in rows]
-        if kind not in types:
+        if cell_type not in types:
             values = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
-        columns[f.name] = pa.array(values, types.get(kind, pa.string()))
-    with run.replacing("cases.parquet") as file:
+        columns[f.name] = pa.array(values, types.get(cell_type, pa.string()))
+    with run.replacing(f"{stem}.parquet") as file:
         pyarrow.parquet.write_table(pa.table(columns), file)
 
 
@@ -221,10 +222,11 @@ class FinishedRun:
     summary: Mapping[str, Any]
 
     def table(self) -> pd.DataFrame:
-        """The cases of the run, a row each, in snapshot order; missing values are pandas' own."""
+        """The cases (of a comparison, the pairs), a row each, in snapshot order; missing values are pandas' own."""
         import pandas as pd
 
-        return pd.read_parquet(self.folder.path / "cases.parquet", dtype_backend="pyarrow")
+        stem = "pairs" if self.manifest.get("kind") == "pairwise" else "cases"
+        return pd.read_parquet(self.folder.path / f"{stem}.parquet", dtype_backend="pyarrow")
 
 
 def read_run(path: str | Path) -> FinishedRun:
@@ -232,7 +234,8 @@ def read_run(path: str | Path) -> FinishedRun:
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
     if manifest.get("status") != "complete":
-        raise InputError(f"{path}: the run is not complete; finish it with `rag-judge run --resume {path}`")
+        command = "pairwise" if manifest.get("kind") == "pairwise" else "run"
+        raise InputError(f"{path}: the run is not complete; finish it with `rag-judge {command} --resume {path}`")
     return FinishedRun(folder, manifest, folder.read_json("summary.json"))
 
 

@@ -170,7 +170,7 @@ class RecordedReplies:
     def __init__(self, path: Path) -> None:
         """Read the journal once; of two lines of one call the later counts. A missing journal holds nothing."""
         self._file = path.open("rb") if path.exists() else io.BytesIO()
-        self._offsets: dict[str, dict[tuple[int, str | None], int]] = {}
+        self._offsets: dict[str, dict[tuple[str | None, int, str | None], int]] = {}
         self.cost = JournalCost(resent=n_resent(path))
         try:
             self._load(path)
@@ -184,18 +184,19 @@ class RecordedReplies:
             entry = _entry(raw)
             if entry is None or not {"case_id", "repeat", "variant", "sent", "model", "usage"} <= entry.keys():
                 raise InputError(f"{path}:{number}: not a line of the call journal; the file was changed")
-            place = (entry["repeat"], entry["variant"])
+            place = (entry.get("order"), entry["repeat"], entry["variant"])
             of_case = self._offsets.setdefault(entry["case_id"], {})
             self.cost.add(entry, is_new=place not in of_case)
             of_case[place] = offset
             offset += len(raw)
 
-    def of_case(self, case_id: str) -> dict[tuple[int, str | None], Result]:
-        """The replies to one case by (repeat, variant)."""
+    def of_case(self, case_id: str, order: str | None = None) -> dict[tuple[int, str | None], Result]:
+        """The replies to one case, or to one order of a pair, by (repeat, variant)."""
         found = {}
-        for place, offset in self._offsets.get(case_id, {}).items():
-            self._file.seek(offset)
-            found[place] = _result(json.loads(self._file.readline()))
+        for (of_order, repeat, variant), offset in self._offsets.get(case_id, {}).items():
+            if of_order == order:
+                self._file.seek(offset)
+                found[repeat, variant] = _result(json.loads(self._file.readline()))
         return found
 
     def close(self) -> None:
@@ -362,7 +363,7 @@ def _line(call: Call, result: Result) -> dict[str, Any]:
             "latency_s": round(result.latency_s, 6),
             "attempts": result.attempts,
             "sent": dict(result.sent),
-            "failure": None,
+            "failure": None if result.cut is None else {"cause": "context_too_long", "detail": result.cut},
         }
     return line | {
         "status": "failed",
@@ -390,4 +391,5 @@ def _result(entry: Mapping[str, Any]) -> Result:
         entry["latency_s"],
         entry["attempts"],
         entry["sent"],
+        (entry.get("failure") or {}).get("detail"),
     )

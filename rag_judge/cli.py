@@ -9,7 +9,6 @@ Exit codes: 0 done · 2 wrong usage, file or setting, nothing spent · 4 too man
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_judge import __version__
+from rag_judge.archive_commands import archive_of, init, runs_app
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
 from rag_judge.options import (
     Answers,
@@ -50,11 +50,12 @@ from rag_judge.options import (
     Seed,
     SetValues,
     TimeoutS,
+    Vary,
     flags_of,
     switches,
     system_factors,
 )
-from rag_judge.printing import print_json, print_plan, print_run, print_runs
+from rag_judge.printing import print_json, print_plan, print_run
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
 
@@ -63,10 +64,11 @@ if TYPE_CHECKING:
     from rag_judge.settings import Settings
 
 FAULT_OF_OURS = 70
-RUN_FLAGS = (
-    "judge repeats k match base_url model prompt_lang judge_sample name out seed concurrency max_tokens timeout_s "
-    "attempts endpoint lang"
+PAIR_FLAGS = (
+    "judge repeats base_url model prompt_lang judge_sample name out seed concurrency max_tokens timeout_s attempts "
+    "vary lang"
 )
+RUN_FLAGS = f"{PAIR_FLAGS} k match endpoint"
 
 app = typer.Typer(
     name="rag-judge",
@@ -112,6 +114,7 @@ def run(
     max_tokens: MaxTokens = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    vary: Vary = None,
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
     no_cache: NoCache = False,
@@ -169,6 +172,7 @@ def plan(
     max_tokens: MaxTokens = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    vary: Vary = None,
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
     no_cache: NoCache = False,
@@ -262,6 +266,58 @@ def demo(
 
 
 @app.command()
+def pairwise(
+    run_a: Annotated[str | None, typer.Argument(metavar="RUN_A", help="A finished run: its folder or id.")] = None,
+    run_b: Annotated[str | None, typer.Argument(metavar="RUN_B", help="Another, of the same questions.")] = None,
+    judge: Annotated[str | None, typer.Option("--judge", help="Judge prompt of mode pairwise. [pairwise]")] = None,
+    common: Annotated[bool, typer.Option("--common", help="Compare only the questions that both were asked.")] = False,
+    repeats: Annotated[int | None, typer.Option("--repeats", help="Times each order of a pair is judged. [3]")] = None,
+    base_url: BaseUrl = None,
+    model: Model = None,
+    prompt_lang: PromptLang = None,
+    judge_sample: JudgeSample = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the comparison. [A-vs-B]")] = None,
+    out: Out = None,
+    seed: Seed = None,
+    resume: Annotated[str | None, typer.Option("--resume", help="Go on with an interrupted comparison.")] = None,
+    concurrency: Concurrency = None,
+    max_tokens: MaxTokens = None,
+    timeout_s: TimeoutS = None,
+    attempts: Attempts = None,
+    vary: Vary = None,
+    no_early_stop: NoEarlyStop = False,
+    no_reask: NoReask = False,
+    no_cache: NoCache = False,
+    config: Config = None,
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let the judge compare two runs' answers, every pair in both orders; writes a run DATE-A-vs-B.
+
+    Example: rag-judge pairwise 2026-01-31-v1 2026-01-31-v2 --base-url http://127.0.0.1:8000/v1 --model M
+    """
+    from rag_judge import pipeline
+    from rag_judge.archive import find_run
+    from rag_judge.settings import load_settings
+
+    _ = no_cache
+    flags = flags_of(locals(), PAIR_FLAGS) | switches(no_early_stop, no_reask)
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say, progress=voice.progress)
+        settings = load_settings(config, world.environment, {"judge": "pairwise", **flags})
+        archive = Path(settings.run.out)
+        if resume is not None:
+            result = pipeline.resume_pairwise(find_run(archive, resume), flags, settings, world)
+        elif run_a is None or run_b is None:
+            raise InputError("two runs are needed: rag-judge pairwise RUN_A RUN_B")
+        else:
+            request = pipeline.PairwiseRequest(settings, find_run(archive, run_a), find_run(archive, run_b), common)
+            result = pipeline.pairwise(request, world)
+    print_run(result, as_json=as_json)
+
+
+@app.command()
 def regrade(
     run_name: Annotated[str, typer.Argument(metavar="RUN", help="A finished run: its folder or id.")],
     judge: Annotated[
@@ -286,7 +342,7 @@ def regrade(
     flags = flags_of(locals(), "judge k match name out lang")
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
-        parent = find_run(_archive(out, config), run_name)
+        parent = find_run(archive_of(out, config), run_name)
         regraded = pipeline.regrade(parent, world, flags)
     if not as_json:
         typer.echo(f"{len(regraded.moved)} outcomes moved")
@@ -296,98 +352,8 @@ def regrade(
     print_run(regraded.result, as_json=as_json, more={"moved": moved})
 
 
-@app.command()
-def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to lay the files.")] = Path(),
-    lang: Lang = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Lay judge_prompts/, eval/, runs/, rag-judge.toml and a nightly workflow; nothing is overwritten.
-
-    Example: rag-judge init my-eval
-    """
-    from rag_judge.pipeline import init as lay_project
-
-    written, kept = lay_project(folder)
-    if as_json:
-        print_json({"written": [str(path) for path in written], "kept": [str(path) for path in kept]})
-        return
-    said = (
-        "{} 个文件已写入,{} 个已存在、未改动"
-        if lang == "zh"
-        else "{} files written, {} were there and stay as they are"
-    )
-    typer.echo(said.format(len(written), len(kept)))
-    for place in [] if quiet else sorted({path.relative_to(folder).parts[0] for path in written}):
-        typer.echo(f"  {folder / place}")
-    if lang != "zh" and not quiet:
-        typer.echo(
-            "next: write your cases, set [endpoint] in rag-judge.toml, then: rag-judge run --cases FILE --judge none"
-        )
-
-
-runs_app = typer.Typer(
-    help="List the runs of the archive, or show one.\n\nExample: rag-judge runs",
-    rich_markup_mode=None,
-    invoke_without_command=True,
-)
+app.command()(init)
 app.add_typer(runs_app, name="runs")
-
-
-@runs_app.callback()
-def runs(
-    context: typer.Context,
-    out: Out = None,
-    config: Config = None,
-    lang: Lang = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """List the runs of the archive, or show one.
-
-    Example: rag-judge runs
-    """
-    _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
-    context.obj = {"archive": _archive(out, config), "json": as_json}
-    if context.invoked_subcommand is None:
-        print_runs(context.obj["archive"], as_json=as_json)
-
-
-@runs_app.command("list")
-def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) -> None:
-    """List the runs of the archive, oldest first.
-
-    Example: rag-judge runs list
-    """
-    print_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
-
-
-@runs_app.command("show")
-def runs_show(
-    context: typer.Context,
-    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run: its folder or id.")],
-    out: Out = None,
-    as_json: Json = False,
-) -> None:
-    """Show one run: its lines, or with --json its manifest and summary.
-
-    Example: rag-judge runs show 2026-01-31-baseline
-    """
-    from rag_judge.archive import find_run
-
-    folder = find_run(Path(out) if out else context.obj["archive"], run_name)
-    manifest = folder.manifest()
-    if as_json or context.obj["json"]:
-        summary = folder.read_json("summary.json") if folder.is_complete else None
-        print_json({"manifest": manifest, "summary": summary})
-        return
-    typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
-    if folder.is_complete:
-        for line in folder.lines():
-            typer.echo(line)
-    else:
-        typer.echo(f"not complete; go on with: rag-judge run --resume {folder.path}")
 
 
 def main() -> None:
@@ -424,13 +390,6 @@ def _request(settings: Settings, cases: Path | None, answers: Path | None) -> Ru
     if cases is None:
         raise InputError("--cases is missing: give the eval set (or --resume RUN to go on with an interrupted run)")
     return RunRequest(settings, cases, answers, Budget(sample=settings.judge.sample))
-
-
-def _archive(out: str | None, config: Path | None) -> Path:
-    """The archive of runs, by flag, environment, settings file or default."""
-    from rag_judge.settings import load_settings
-
-    return Path(load_settings(config, os.environ, {"out": out}).run.out)
 
 
 if __name__ == "__main__":

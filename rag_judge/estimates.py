@@ -1,7 +1,7 @@
 """Numbers with their intervals: arrays in, `Estimate` out, or `NoEstimate` with what is missing.
 
 No record of a case is read here. Sources: Wilson 1927 (JASA 22:209); Brown, Cai & DasGupta 2001 (Stat. Sci.
-16:101) for preferring it to Wald; Efron 1987 (JASA 82:171) for BCa.
+16:101) for preferring it to Wald; Efron 1987 (JASA 82:171) for BCa; the others stand at their functions.
 """
 
 from __future__ import annotations
@@ -32,6 +32,46 @@ def rate(
     low = 0.0 if n_true == 0 else max(0.0, centre - half)
     high = 1.0 if n_true == n else min(1.0, centre + half)
     return Estimate(p, low, high, LEVEL, n, "wilson", target)
+
+
+def exact_share(n_true: int, n: int, *, nothing: str = "no case") -> Estimate | NoEstimate:
+    """The share n_true/n with the Clopper-Pearson interval, the one that `exact_p` goes with: it covers at least 95 %.
+
+    NoEstimate(nothing) when n is 0. Source: Clopper & Pearson 1934 (Biometrika 26:404).
+    """
+    if n == 0:
+        return NoEstimate(nothing)
+    from scipy.stats import binomtest
+
+    interval = binomtest(n_true, n).proportion_ci(LEVEL, method="exact")
+    return Estimate(n_true / n, float(interval.low), float(interval.high), LEVEL, n, "clopper-pearson")
+
+
+def exact_p(n_true: int, n: int) -> float | None:
+    """The two-sided p-value of the exact binomial test of n_true/n against 1/2; None when n is 0."""
+    if n == 0:
+        return None
+    from scipy.stats import binomtest
+
+    return float(binomtest(n_true, n, 0.5).pvalue)
+
+
+def win_rate(wins: int, losses: int, n: int, *, nothing: str = "no pair") -> Estimate | NoEstimate:
+    """The share of n pairs that are won, every pair that is neither won nor lost counting one half.
+
+    The interval is that of the paired difference (wins - losses)/n, halved and moved to [0, 1]; it never has zero
+    width. NoEstimate(nothing) when n is 0. Sources: Bonett & Price 2012 (J. Educ. Behav. Stat. 37:479), the adjusted
+    Wald interval; Zheng et al. 2023 (MT-bench, section 3.4) for counting an inconsistent pair as a tie.
+    """
+    if n == 0:
+        return NoEstimate(nothing)
+    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+    p_win, p_loss = (wins + 1) / (n + 2), (losses + 1) / (n + 2)
+    difference = p_win - p_loss
+    half = z * math.sqrt((p_win + p_loss - difference**2) / (n + 2))
+    low, high = max(-1.0, difference - half), min(1.0, difference + half)
+    value = 0.5 + (wins - losses) / n / 2
+    return Estimate(value, 0.5 + low / 2, 0.5 + high / 2, LEVEL, n, "bonett-price")
 
 
 def mean_in_unit(values: Sequence[float], seed: int, *, nothing: str = "no case") -> Estimate | NoEstimate:

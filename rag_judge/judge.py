@@ -1,12 +1,14 @@
 """One request to an OpenAI-compatible model server: sent, tried again where that can help, and kept whole.
 
-The server's quirks are learned once (`Dialect`) and remembered for the run. What a field of the verdict means is
-not known here. Everything goes through `AsyncOpenAI.post`, the client's lower door, because it hands over the raw
-bytes: HTML or an error object inside a 200 stays visible, and the journal keeps what the server really sent.
+The server's quirks are learned by one probe before the first call and by what it refuses later (`dialect`), and
+remembered for the run. What a field of the verdict means is not known here. Everything goes through
+`AsyncOpenAI.post`, the client's lower door, because it hands over the raw bytes: HTML or an error object inside a 200
+stays visible, and the journal keeps what the server really sent.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,26 +16,30 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from rag_judge.addresses import endpoint_url, is_local, public_url
+from rag_judge.dialect import Dialect, TokenCount, as_sent, body_for, obeys_schema, probe_for, token_count
 from rag_judge.errors import CannotGoOn
-from rag_judge.records import Call, CallFailure, Reply
+from rag_judge.records import Call, CallFailure, Reply, Usage
 from rag_judge.responses import (
     Accepted,
     CaseRefused,
     FallBack,
-    Fallback,
     RunRefused,
     TryAgain,
     meaning_of,
+    reply_text,
+    whole,
 )
 
 if TYPE_CHECKING:
+    import asyncio
+
     from openai import AsyncOpenAI
 
 # Ollama, vLLM, LM Studio, llama.cpp, SGLang and their like, as they listen unless told otherwise.
 LOCAL_PORTS = (11434, 8000, 1234, 8080, 30000)
 LONGEST_WAIT_S = 3600.0  # a longer Retry-After ends the run, which can be resumed
 LARGEST_REPLY_BYTES = 8_000_000  # no verdict is that long
-MAX_REPAIRS = 4  # parameters given up for one request before it counts as refused
+MAX_REPAIRS = 8  # parameters given up for one request before it counts as refused
 
 
 class Judge(Protocol):
@@ -54,32 +60,17 @@ class Server:
     timeout_s: float = 120.0
     attempts: int = 5
     backoff_s: float = 0.5
+    probe: bool = True
     body: Mapping[str, Any] = field(default_factory=dict)  # further fields of every request, from the settings
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """What this server accepts, as learned from what it refused."""
+class Probed:
+    """What the probe showed: whether a JSON schema is enforced (None: not seen), and how prompt tokens are counted."""
 
-    temperature: bool = True
-    seed: bool = True
-    max_tokens_name: str = "max_tokens"
-    response_format: str = "json_schema"  # then json_object, then none
-    system_role: bool = True
-
-    def without(self, what: Fallback) -> Dialect | None:
-        """The dialect after giving up one thing; None where there is nothing of it to give up."""
-        if what == "drop_temperature" and self.temperature:
-            return replace(self, temperature=False)
-        if what == "drop_seed" and self.seed:
-            return replace(self, seed=False)
-        if what == "max_completion_tokens" and self.max_tokens_name == "max_tokens":
-            return replace(self, max_tokens_name="max_completion_tokens")
-        if what == "response_format" and self.response_format != "none":
-            return replace(self, response_format="json_object" if self.response_format == "json_schema" else "none")
-        if what == "system_to_user" and self.system_role:
-            return replace(self, system_role=False)
-        return None
+    schema_obeyed: bool | None
+    tokens: TokenCount | None
+    usage: Usage
 
 
 class ModelServer:
@@ -89,8 +80,10 @@ class ModelServer:
         """`now` is the clock for Retry-After dates; `say` gets a line when the server asks to wait long."""
         self.server = server
         self.dialect = Dialect()
-        self.fallbacks: list[str] = []  # what the server refused, in the order it did
+        self.probed: Probed | None = None  # known after the first call
         self._has_replied = False
+        self._probing: asyncio.Lock | None = None
+        self._stopped: CannotGoOn | None = None
         self._now = now
         self._say = say
         self._url = endpoint_url(server.base_url)
@@ -123,6 +116,7 @@ class ModelServer:
 
         from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+        await self._learn(call)
         started = time.monotonic()
         attempts = 0
         try:
@@ -139,34 +133,79 @@ class ModelServer:
             elapsed = time.monotonic() - started
             cause: Literal["server_error", "no_reply"] = "server_error" if fault.answered else "no_reply"
             return CallFailure(cause, self._redacted(str(fault)), elapsed, attempts, fault.sent)
-        sent = _as_sent(body, call)
+        sent = as_sent(body, call, self.server.body)
         elapsed = time.monotonic() - started
         if isinstance(meaning, CaseRefused):
             return CallFailure(meaning.cause, self._redacted(meaning.detail), elapsed, attempts, sent)
-        return Reply(self._redacted(raw), meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent)
+        cut = self._cut(call, meaning.usage)
+        raw = self._redacted(raw)
+        return Reply(raw, meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent, cut)
+
+    async def _learn(self, call: Call) -> None:
+        """Send one probe like this call, before any call goes out. What it cannot show is learned from refusals."""
+        import asyncio
+
+        if self.probed is not None or not self.server.probe:
+            return
+        self._probing = self._probing or asyncio.Lock()
+        async with self._probing:
+            if self._stopped is not None:
+                raise self._stopped
+            if self.probed is not None:
+                return
+            probe = probe_for(call)
+            try:
+                _, raw, meaning = await self._accepted_or_refused(probe)
+            except CannotGoOn as stopped:
+                self._stopped = stopped  # for the calls that wait for the probe
+                raise
+            except _Passing:  # the calls themselves are tried again; they meet the same fault, or it has passed
+                meaning = None
+            if not isinstance(meaning, Accepted):
+                self.probed = Probed(None, None, Usage(None, None))
+                return
+            asked = self.dialect.response_format == "json_schema"
+            obeyed = obeys_schema(reply_text(raw), meaning.finish_reason) if asked else None
+            if obeyed is False:
+                self.dialect = replace(self.dialect, response_format="json_object")
+            self.probed = Probed(obeyed, token_count(probe, meaning.usage.prompt_tokens), meaning.usage)
+
+    def _cut(self, call: Call, usage: Usage) -> str | None:
+        """Why a part of the prompt was not read, as the server's own count of its tokens shows; None: nothing shows."""
+        known = None if self.probed is None else self.probed.tokens
+        count = token_count(call, usage.prompt_tokens)
+        if known is None or count is None or not known.shows_cut(count):
+            return None
+        expected = round(known.reported / known.estimate * count.estimate)
+        return (
+            f"the server counted {count.reported} tokens of a prompt of about {expected}: it dropped a part of it; "
+            "raise its context size"
+        )
 
     async def _accepted_or_refused(self, call: Call) -> tuple[dict[str, Any], str, Accepted | CaseRefused]:
         """One try, in which refused parameters are given up one after another."""
         for _ in range(MAX_REPAIRS + 1):
             dialect = self.dialect
-            body = self._body(call, dialect)
-            sent = _as_sent(body, call)
+            body = body_for(call, dialect, self.server.model, self.server.body)
+            sent = as_sent(body, call, self.server.body)
             status, headers, raw = await self._post(body, sent)
             meaning = meaning_of(status, headers, raw, self._now(), public_url(self.server.base_url))
             if isinstance(meaning, Accepted | CaseRefused):
                 self._has_replied = True
                 return body, raw, meaning
-            if isinstance(meaning, TryAgain) and (meaning.wait_s or 0) > LONGEST_WAIT_S:
-                raise CannotGoOn(
-                    self._redacted(f"the judge asks to wait {meaning.wait_s:.0f} s, go on later: {meaning.detail}")
-                )
             if isinstance(meaning, TryAgain):
+                if (meaning.wait_s or 0) > LONGEST_WAIT_S:
+                    wait = f"the judge asks to wait {meaning.wait_s:.0f} s, go on later"
+                    raise CannotGoOn(self._redacted(f"{wait}: {meaning.detail}"))
                 raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=sent)
-            if isinstance(meaning, RunRefused) and status == 200 and self._has_replied:
-                # A page instead of a reply is a wrong address at first, and a passing fault of some proxy later.
-                raise _Passing(meaning.detail, None, answered=True, sent=sent)
             if isinstance(meaning, RunRefused):
-                raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
+                if status == 200 and self._has_replied:
+                    # A page instead of a reply is a wrong address at first, and a passing fault of some proxy later.
+                    raise _Passing(meaning.detail, None, answered=True, sent=sent)
+                refused = next((name for name in self.server.body if names(meaning.detail, name)), None)
+                if meaning.cause != "bad_request" or refused is None:
+                    raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
+                meaning = FallBack("drop_field", meaning.detail, refused)
             refusal = meaning
             self._give_up(refusal, dialect)
         raise CannotGoOn(self._redacted(f"the judge refused {MAX_REPAIRS} parameters in turn: {refusal.detail}"))
@@ -175,11 +214,10 @@ class ModelServer:
         """Learn from a refused parameter. Another call may have learned the same meanwhile: then nothing is lost."""
         if self.dialect != dialect:
             return
-        weaker = dialect.without(refusal.what)
+        weaker = dialect.without(refusal)
         if weaker is None:
             raise CannotGoOn(self._redacted(f"the judge refuses the request (bad_request): {refusal.detail}"))
         self.dialect = weaker
-        self.fallbacks.append(refusal.what)
 
     async def _post(self, body: Mapping[str, Any], sent: Mapping[str, Any]) -> tuple[int, Mapping[str, str], str]:
         """Status, headers (names in lower case) and body of one HTTP exchange. Raises _Passing when it breaks."""
@@ -206,21 +244,7 @@ class ModelServer:
         if len(raw) > LARGEST_REPLY_BYTES:
             raise _Passing(f"a reply of {len(raw) / 1e6:.0f} MB, which is no verdict", None, answered=True, sent=sent)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return response.status_code, headers, raw.decode("utf-8", errors="replace")
-
-    def _body(self, call: Call, dialect: Dialect) -> dict[str, Any]:
-        """The request as this server accepts it; what differs from the plan stands in the journal as `sent`."""
-        planned = dict(call.parameters)
-        schema = planned.pop("response_format", None)
-        body: dict[str, Any] = {"model": self.server.model, "messages": _messages(call, dialect)}
-        if dialect.temperature:
-            body["temperature"] = planned.get("temperature", 0)
-        body[dialect.max_tokens_name] = planned["max_tokens"]
-        if schema is not None and dialect.response_format == "json_schema":
-            body["response_format"] = schema
-        elif schema is not None and dialect.response_format == "json_object":
-            body["response_format"] = {"type": "json_object"}
-        return body | dict(self.server.body)
+        return response.status_code, headers, whole(raw.decode("utf-8", errors="replace"))
 
     def _pause(self, state: Any) -> float:
         """Seconds until the next try: what the server asked for, else twice as long each time, up to 30 s."""
@@ -233,10 +257,8 @@ class ModelServer:
 
     def _redacted(self, text: str) -> str:
         """The text without the key, should a server echo it."""
-        key = self.server.api_key
-        query = urlsplit(self._url).query
-        for secret in (key, query):
-            if len(secret) > 3:
+        for secret in (self.server.api_key, urlsplit(self._url).query):
+            if is_secret(secret):
                 text = text.replace(secret, "[redacted]")
         return text
 
@@ -251,27 +273,14 @@ class _Passing(Exception):
         self.sent = sent
 
 
-def _without_messages(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name != "messages"}
+def is_secret(key: str) -> bool:
+    """True for what may be a key; the stand-ins that local servers are given (none, EMPTY) are words of any reply."""
+    return len(key) > 3 and not (key.isalpha() and len(key) < 8)
 
 
-def _as_sent(body: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """The parameters as they went out, for the journal; the schema itself is part of the plan and not repeated."""
-    sent = _without_messages(body)
-    if "response_format" in sent:
-        sent["response_format"] = {"type": sent["response_format"]["type"]}
-    if call.messages[0]["role"] == "system" and body["messages"][0]["role"] != "system":
-        sent["system_role"] = False
-    return sent
-
-
-def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
-    """The messages; a server without a system role gets the instructions in front of the first user message."""
-    messages = [dict(message) for message in call.messages]
-    if dialect.system_role or messages[0]["role"] != "system":
-        return messages
-    first, second, *rest = messages
-    return [{"role": "user", "content": f"{first['content']}\n{second['content']}"}, *rest]
+def names(detail: str, field_name: str) -> bool:
+    """True when an error message speaks of a field by its whole name."""
+    return re.search(rf"(?<![\w.]){re.escape(field_name)}(?![\w])", detail) is not None
 
 
 def answering_local_servers(ports: Sequence[int] = LOCAL_PORTS) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rag_judge import __version__
 from rag_judge.addresses import public_address, public_url
@@ -19,17 +19,20 @@ from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
 from rag_judge.calls import JournalCost
 from rag_judge.cases import CaseSet
-from rag_judge.records import CaseRow, Prompt
+from rag_judge.judge import Probed
+from rag_judge.records import Prompt
 from rag_judge.settings import NOT_KEPT, Settings
 
 Tree = dict[str, Any]
+Kind = Literal["run", "pairwise"]
 
 
-def started(run: RunFolder, settings: Settings, now: datetime, parent: str | None = None) -> Tree:
+def started(run: RunFolder, settings: Settings, now: datetime, parent: str | None = None, kind: Kind = "run") -> Tree:
     """The manifest of a run that has just begun; its status is `incomplete`."""
     return {
         "format_version": FORMAT_VERSION,
         "run_id": run.run_id,
+        "kind": kind,
         "name": settings.run.name,
         "parent": parent,
         "status": "incomplete",
@@ -39,6 +42,7 @@ def started(run: RunFolder, settings: Settings, now: datetime, parent: str | Non
         "match": settings.run.match,
         "seed": settings.run.seed,
         "repeats": settings.judge.repeats,
+        "vary": settings.judge.vary,
         "package_version": __version__,
         "git_commit": git_commit(Path()),
     }
@@ -86,6 +90,7 @@ def judge_entry(
     *,
     embedded: bool,
     model_sha256: str | None,
+    probed: Probed | None = None,
 ) -> Tree:
     """Which judge, what was asked of it, and what it then really was sent (its server may refuse parameters)."""
     sent = [json.loads(parameters) for parameters in sorted(cost.sent)]
@@ -97,7 +102,13 @@ def judge_entry(
         "fallbacks": fallbacks(sent),
         "embedded": embedded,
         "model_sha256": model_sha256,
+        "probe": None if probed is None else _probe_entry(probed),
     }
+
+
+def _probe_entry(probed: Probed) -> Tree:
+    """What the probe showed of the server; None in it is not known. Its tokens are not among those of the calls."""
+    return {"schema_obeyed": probed.schema_obeyed, **asdict(probed.usage)}
 
 
 def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -106,8 +117,15 @@ def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
     for parameters in sent:
         if "temperature" not in parameters:
             found.add("temperature not sent: the server's default was used")
+        if "seed" not in parameters:
+            found.add("seed not sent")
         if "max_completion_tokens" in parameters:
             found.add("max_completion_tokens in place of max_tokens")
+        if parameters.get("stream"):
+            found.add("streamed: the server gives no reply in one piece")
+        if parameters.get("enable_thinking") is False:
+            found.add("thinking switched off")
+        found |= {f"{name} not sent" for name in parameters.get("refused", ())}
         form = parameters.get("response_format", {}).get("type", "none")
         if form != "json_schema":
             found.add(f"response_format {form} in place of json_schema")
@@ -116,8 +134,11 @@ def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(found)
 
 
-def cost_entry(cost: JournalCost, rows: Sequence[CaseRow], prices: tuple[float | None, float | None]) -> Tree:
-    """What the run cost. `usd` is null without prices; tokens that a server did not count are named, not guessed."""
+def cost_entry(cost: JournalCost, not_needed: int, prices: tuple[float | None, float | None]) -> Tree:
+    """What the run cost; `not_needed` are the planned calls that could change nothing.
+
+    `usd` is null without prices; tokens that a server did not count are named, not guessed.
+    """
     usd = None
     if None not in prices:
         usd = (cost.prompt_tokens * (prices[0] or 0) + cost.completion_tokens * (prices[1] or 0)) / 1_000_000
@@ -126,7 +147,7 @@ def cost_entry(cost: JournalCost, rows: Sequence[CaseRow], prices: tuple[float |
         "cached": 0,
         "resent": cost.resent,
         "reasked": cost.reasked,
-        "not_needed": sum((row.n_planned or 0) - (row.n_asked or 0) for row in rows),
+        "not_needed": not_needed,
         "prompt_tokens": cost.prompt_tokens,
         "completion_tokens": cost.completion_tokens,
         "calls_without_usage": cost.without_usage,

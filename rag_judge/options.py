@@ -37,6 +37,9 @@ MaxTokens = Annotated[
 ]
 TimeoutS = Annotated[float | None, typer.Option("--timeout-s", help="Seconds that one judge call may take. [120]")]
 Attempts = Annotated[int | None, typer.Option("--attempts", help="Tries of one judge call. [5]")]
+Vary = Annotated[
+    str | None, typer.Option("--vary", help="order: further repeats show the contexts in another order. [none]")
+]
 NoEarlyStop = Annotated[
     bool, typer.Option("--no-early-stop", help="Send every repeat, also those that decide nothing.")
 ]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_judge.errors import InputError
+from rag_judge.prompt_settings import PAIR_CHOICES, checked_fields, score_of
 from rag_judge.records import Answer, Case, Context, Prompt, Value, VerdictField
 from rag_judge.text import is_chinese
 
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 LANGUAGES = ("en", "zh")
-MODES = ("passfail", "scale", "pairwise")
-KINDS = ("boolean", "score", "choice")
-SETTINGS = frozenset({"mode", "fields", "max_tokens", "pass_when", "pass_at"})
 BLOCKS = frozenset({"system", "user", "reask"})
 TEMPLATE_NAMES = frozenset({"question", "answer", "contexts", "reference", "points", "history", "fence"})
+PAIR_NAMES = (TEMPLATE_NAMES - {"answer", "contexts"}) | {"first", "second", "same_contexts"}
 _T = TypeVar("_T")
 
 
@@ -63,7 +62,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
         settings = tomllib.loads(sources["prompt.toml"])
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{settings_path}: not valid TOML: {error}") from error
-    fields = _checked_settings(settings, settings_path)
+    fields = checked_fields(settings, settings_path)
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(f"{name}\n{sources[name]}\n".encode())
@@ -110,20 +109,45 @@ def fence_for(seed: int, case_id: str, texts: Sequence[str]) -> str:
 
 def messages_for(prompt: Prompt, case: Case, answer: Answer, seed: int) -> tuple[dict[str, str], ...]:
     """The system and user message of one grading call. Raises InputError when the template uses an unknown name."""
+    data = _known_of(case) | _shown(answer)
+    data["fence"] = fence_for(seed, case.id, [json.dumps(data, ensure_ascii=False)])
+    return _messages(prompt, data)
+
+
+def pair_messages_for(
+    prompt: Prompt, case: Case, first: Answer, second: Answer, seed: int
+) -> tuple[dict[str, str], ...]:
+    """The messages that show two answers side by side, the first as A; nothing says which system gave which."""
+    sides = [_shown(first), _shown(second)]
+    same = sides[0]["contexts"] == sides[1]["contexts"]
+    data = _known_of(case) | {"first": sides[0], "second": sides[1], "same_contexts": same}
+    # The same fence in both orders, so that they differ in the order alone.
+    texts = [json.dumps(part, ensure_ascii=False) for part in (_known_of(case), *sides)]
+    data["fence"] = fence_for(seed, case.id, texts)
+    return _messages(prompt, data)
+
+
+def pair_field(prompt: Prompt) -> str:
+    """The field of a pairwise prompt that names the better answer: a choice of A, B and tie."""
+    return next(field.name for field in prompt.fields if field.choices == PAIR_CHOICES)
+
+
+def _known_of(case: Case) -> dict[str, Any]:
+    """What a template sees of a case."""
     points = [" / ".join(alternatives) for alternatives in case.must_include]
     if case.acceptable and not case.expect_refusal:
         points.append(" / ".join(case.acceptable))
     history = [turn if isinstance(turn, str) else json.dumps(turn, ensure_ascii=False) for turn in case.history]
+    return {"question": case.question, "reference": case.reference, "points": points, "history": history}
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    """What a template sees of an answer."""
     contexts = [{"id": context.id, "text": context.text} for context in answer.contexts or ()]
-    data: dict[str, Any] = {
-        "question": case.question,
-        "answer": answer.answer,
-        "contexts": contexts,
-        "reference": case.reference,
-        "points": points,
-        "history": history,
-    }
-    data["fence"] = fence_for(seed, case.id, [json.dumps(data, ensure_ascii=False)])
+    return {"answer": answer.answer, "contexts": contexts}
+
+
+def _messages(prompt: Prompt, data: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     return (
         {"role": "system", "content": render_block(prompt, "system", data)},
         {"role": "user", "content": render_block(prompt, "user", data)},
@@ -168,36 +192,24 @@ def estimated_tokens(text: str) -> int:
     return n_cjk + (len(text) - n_cjk + 3) // 4
 
 
+def possible_values(field: VerdictField) -> list[Value]:
+    """Every value that a case's decision on a field can take."""
+    if field.kind == "boolean":
+        return [True, False]
+    if field.kind == "choice":
+        return list(field.choices)
+    return [level / 2 for level in range(2 * field.low, 2 * field.high + 1)]  # a median may fall between two levels
+
+
 def pass_rule(prompt: Prompt, did_abstain: bool) -> Callable[[Mapping[str, Value]], bool] | None:
     """When a case passes, in terms of the fields: from `pass_when`, or a score of at least `pass_at`; else None."""
     if prompt.pass_when is not None:
         expression = _expression(prompt.pass_when)
-        return lambda values: bool(expression(**values, did_abstain=did_abstain))
+        return lambda values: bool(expression({**values, "did_abstain": did_abstain}))
     if prompt.pass_at is not None:
-        score = next(field.name for field in prompt.fields if field.kind == "score")
-        limit = prompt.pass_at
-        return lambda values: float(values[score]) >= limit
+        score, limit = score_of(prompt.fields), prompt.pass_at
+        return None if score is None else lambda values: float(values[score.name]) >= limit
     return None
-
-
-def _checked_settings(settings: Mapping[str, Any], settings_path: Path) -> tuple[VerdictField, ...]:
-    """The fields that `prompt.toml` asks for. Raises InputError for a setting that is wrong or unknown."""
-    mode = settings.get("mode")
-    if mode not in MODES:
-        raise InputError(f"{settings_path}: mode is {mode!r}, expected one of {', '.join(MODES)}")
-    if unknown := sorted(set(settings) - SETTINGS):
-        raise InputError(f"{settings_path}: unknown setting {unknown[0]!r}; there are: {', '.join(sorted(SETTINGS))}")
-    fields = tuple(_field(entry, f"{settings_path}: fields[{i}]") for i, entry in enumerate(settings.get("fields", [])))
-    names = [field.name for field in fields]
-    if len(set(names)) < len(names) or {"did_abstain", "reason"} & set(names):
-        raise InputError(f"{settings_path}: fields {names}: each name once, and none of did_abstain and reason")
-    for name, least in (("max_tokens", 1), ("pass_at", -(10**6))):
-        value = settings.get(name, least)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**6:
-            raise InputError(f"{settings_path}: {name}: found {value!r}, expected a whole number of at least {least}")
-    if not fields:
-        raise InputError(f"{settings_path}: no [[fields]]; the prompt must say what it asks of the judge")
-    return fields
 
 
 def _file_names(folder: Path) -> list[str]:
@@ -213,16 +225,6 @@ def _read(path: Path) -> str:
         raise InputError(f"{path}: the encoding is not UTF-8; save the file as UTF-8") from error
 
 
-def _field(entry: Mapping[str, Any], where: str) -> VerdictField:
-    name, kind = entry.get("name"), entry.get("kind")
-    if not isinstance(name, str) or not name.isidentifier() or kind not in KINDS:
-        raise InputError(f"{where}: found name {name!r}, kind {kind!r}; expected an identifier and one of {KINDS}")
-    choices = tuple(entry.get("choices", ()))
-    if kind == "choice" and len(choices) < 2:
-        raise InputError(f"{where}: a choice needs at least two choices, found {list(choices)}")
-    return VerdictField(name, kind, choices, entry.get("low", 1), entry.get("high", 5))
-
-
 def _check(prompt: Prompt, path: Path) -> None:
     """Find a broken template or pass rule when it is loaded, not after the first reply was paid for."""
     blocks = _guarded(str(path), lambda: _template(prompt.template)).blocks
@@ -231,10 +233,8 @@ def _check(prompt: Prompt, path: Path) -> None:
     missing = [name for name in ("system", "user") if name not in blocks]
     if missing:
         raise InputError(f"{path}: no {{% block {missing[0]} %}}; a prompt has a system and a user block")
-    _check_names(prompt.template, str(path), TEMPLATE_NAMES)
+    _check_names(prompt.template, str(path), PAIR_NAMES if prompt.mode == "pairwise" else TEMPLATE_NAMES)
     _check_rendering(prompt)
-    if prompt.pass_at is not None and not any(field.kind == "score" for field in prompt.fields):
-        raise InputError(f"{path.parent / 'prompt.toml'}: pass_at needs a field of kind score")
     if prompt.pass_when is not None:
         known = frozenset(field.name for field in prompt.fields) | {"did_abstain"}
         where = f"{path.parent / 'prompt.toml'}: pass_when"
@@ -245,24 +245,26 @@ def _check(prompt: Prompt, path: Path) -> None:
 def _check_rendering(prompt: Prompt) -> None:
     """Render every block once, so that what fails does so before anything is paid for."""
     case = Case("example", "?", must_include=(("point",),), reference="reference", history=("turn",))
-    messages_for(prompt, case, Answer("example", "answer", (Context("id", "text"),)), seed=0)
-    messages_for(prompt, Case("example", "?"), Answer("example", "", ()), seed=0)
+    full, empty = Answer("example", "answer", (Context("id", "text"),)), Answer("example", "", ())
+    if prompt.mode == "pairwise":
+        pair_messages_for(prompt, case, full, empty, seed=0)
+        pair_messages_for(prompt, Case("example", "?"), full, full, seed=0)
+    else:
+        messages_for(prompt, case, full, seed=0)
+        messages_for(prompt, Case("example", "?"), empty, seed=0)
     reask_message(prompt)
 
 
 def _check_pass_when(prompt: Prompt, where: str) -> None:
     """Try the rule on every verdict that the fields admit (the first thousands of them)."""
-    options: list[list[Value]] = [
-        [True, False] if f.kind == "boolean" else list(f.choices) if f.kind == "choice" else [f.low, f.high]
-        for f in prompt.fields
-    ]
+    expression = _guarded(where, partial(_expression, prompt.pass_when or ""))
     names = [field.name for field in prompt.fields]
     for did_abstain in (True, False):
-        rule = pass_rule(prompt, did_abstain)
-        for chosen in islice(product(*options), 4096):
-            verdict = dict(zip(names, chosen, strict=True))
-            if rule is not None:
-                _guarded(where, partial(rule, verdict))
+        for chosen in islice(product(*map(possible_values, prompt.fields)), 4096):
+            verdict = dict(zip(names, chosen, strict=True)) | {"did_abstain": did_abstain}
+            result = _guarded(f"{where}, with {verdict}", partial(expression, verdict))
+            if not isinstance(result, bool):
+                raise InputError(f"{where}: gives {result!r} for {verdict}, expected true or false")
 
 
 def _check_names(source: str, where: str, known: frozenset[str]) -> None:

@@ -176,6 +176,7 @@ class Reply:
     latency_s: float
     attempts: int
     sent: Mapping[str, Any]  # the parameters that were really sent
+    cut: str | None = None  # what shows that the server did not read the whole prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,7 @@ class Decision:
     unstable: bool | None  # any two read repeats differ; None below two
     unscored_reason: UnscoredReason | None  # of the last planned repeat; None unless no repeat was read
     reason: str | None  # the judge's own words, of the last read repeat
+    alike: bool | None = None  # the first two replies are the same text; None unless both came
 
     @property
     def is_undecided(self) -> bool:
@@ -305,6 +307,39 @@ class CaseRow:
     flipped: bool | None = None
     unstable: bool | None = None
     other_fields: str | None = None  # decided values of a prompt's further fields, as JSON
+    question_sha256: str | None = None
+    alike: bool | None = None  # the first two replies are word for word the same
+
+
+# --- two answers side by side -----------------------------------------------------------------------------------
+
+PairOutcome = Literal["a", "b", "tie", "inconsistent", "undecided", "unscored"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """One row of `pairs.csv`, in its column order; None is an empty cell. Systems are named `a` and `b` throughout.
+
+    `order_ab` is who won when A's answer stood first, `order_ba` when B's did: by system, never by place.
+    """
+
+    id: str
+    outcome: PairOutcome
+    order_ab: str | None = None  # a, b or tie; None without a majority of the planned repeats
+    order_ba: str | None = None
+    n_votes_ab: int = 0
+    n_votes_ba: int = 0
+    type: str | None = None
+    unscored_reason: UnscoredReason | None = None  # of the last planned repeat; None unless no repeat was read
+    n_planned: int = 0  # repeats per order
+    n_asked_ab: int = 0
+    n_asked_ba: int = 0
+    flipped_ab: bool | None = None  # the first two repeats of this order differ; None unless both were read
+    flipped_ba: bool | None = None
+    n_characters_a: int = 0
+    n_characters_b: int = 0
+    reason_ab: str | None = None  # the judge's own words, of the last read repeat
+    reason_ba: str | None = None
     question_sha256: str | None = None
 
 

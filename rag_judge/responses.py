@@ -25,6 +25,9 @@ Fallback = Literal[
     "response_format",
     "system_to_user",
     "n_single",
+    "stream_only",
+    "thinking_off",
+    "drop_field",
 ]
 CallCause = Literal["content_filter", "context_too_long"]
 
@@ -52,6 +55,7 @@ class FallBack:
 
     what: Fallback
     detail: str
+    field: str | None = None  # which one, for drop_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,18 @@ _PARAMETERS: tuple[tuple[Fallback, re.Pattern[str]], ...] = (
     (
         "raise_max_tokens",
         re.compile(r"max_(completion_)?tokens.{0,60}(too (small|low)|at least|minimum|limit was reached)", re.I | re.S),
+    ),
+    (
+        "thinking_off",
+        re.compile(r"enable_thinking.{0,60}(false|not supported)|thinking.{0,60}non-?stream", re.I | re.S),
+    ),
+    (
+        "stream_only",
+        re.compile(
+            r"only.{0,30}support.{0,20}stream|(requires?|must (use|be|set)).{0,30}stream"
+            r"|stream.{0,30}must be (set to )?true|non-?stream\w*.{0,40}(not|un)\s?support|stream.{0,10}(is )?required",
+            re.I | re.S,
+        ),
     ),
     ("drop_temperature", re.compile(r"temperature", re.I)),
     (
@@ -164,6 +180,52 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     except ValueError:
         return None
     return max(0.0, (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp() - now.timestamp())
+
+
+def reply_text(raw: str) -> str:
+    """The assistant's text in a raw reply, at most 4,000 characters; "" where there is none."""
+    try:
+        content = json.loads(raw)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return ""
+    return content[:4000] if isinstance(content, str) else ""
+
+
+def whole(body: str) -> str:
+    """A streamed reply put together into the chat completion it would have been; any other body as it is.
+
+    A stream that breaks off, without `[DONE]` or a reason for its end, stays what it is: no chat completion.
+    """
+    if not body.lstrip().startswith(("data:", ":", "event:")):
+        return body
+    chunks, ended, message = [], False, {"role": "assistant", "content": "", "reasoning_content": ""}
+    made: dict[str, Any] = {"object": "chat.completion", "model": None, "usage": None}
+    finish = None
+    for line in body.splitlines():
+        text = line.removeprefix("data:").strip()
+        if not line.startswith("data:") or not text:
+            continue
+        if text == "[DONE]":
+            ended = True
+            continue
+        chunk = _json(text)
+        if not isinstance(chunk, dict):
+            return body
+        if chunk.get("error"):
+            return text
+        chunks.append(chunk)
+        made = {name: chunk.get(name) or made[name] for name in made}
+        choices = chunk.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        finish = first.get("finish_reason") or finish
+        said = first.get("delta")
+        delta = said if isinstance(said, dict) else {}
+        message["content"] += str(delta.get("content") or "")
+        message["reasoning_content"] += str(delta.get("reasoning_content") or delta.get("reasoning") or "")
+    if not chunks or not (ended or finish):
+        return body
+    made["object"] = "chat.completion"
+    return json.dumps(made | {"choices": [{"index": 0, "finish_reason": finish, "message": message}]})
 
 
 def _number(value: str | None) -> float | None:

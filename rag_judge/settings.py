@@ -51,11 +51,13 @@ class JudgeSettings:
     sample: int | None = None  # judge only that many cases, drawn by seed
     early_stop: bool = True
     reask: bool = True
+    vary: Literal["none", "order"] = "none"  # order: further repeats show the contexts in another order
     concurrency: int = 8
     timeout_s: float = 120.0
     attempts: int = 5
     backoff_s: float = 0.5
     max_tokens: int | None = None
+    probe: bool = True  # one request before the first, to learn what the server can do
     body: dict[str, Any] = field(default_factory=dict)  # further fields of every request, as the server wants them
     usd_per_million_prompt_tokens: float | None = None
     usd_per_million_completion_tokens: float | None = None
@@ -110,6 +112,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "judge_sample": ("judge", "sample"),
     "early_stop": ("judge", "early_stop"),
     "reask": ("judge", "reask"),
+    "vary": ("judge", "vary"),
     "concurrency": ("judge", "concurrency"),
     "timeout_s": ("judge", "timeout_s"),
     "attempts": ("judge", "attempts"),
@@ -121,7 +124,10 @@ PLACES: Mapping[str, tuple[str, str]] = {
 }
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Fields of a request that say what the run claims to have asked for.
-OURS_IN_BODY = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "n", "stream"})
+OURS_IN_BODY = frozenset(
+    {"model", "messages", "temperature", "seed", "max_tokens", "max_completion_tokens", "n", "stream"}
+)
+SWITCHES = frozenset({"early_stop", "reask", "probe"})
 AT_MOST: Mapping[str, float] = {"run.max_unscored": 1, "run.max_unanswered": 1}
 AT_LEAST: Mapping[str, float] = {
     "judge.usd_per_million_prompt_tokens": 0,
@@ -273,7 +279,7 @@ def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, s
                 raise InputError(f"{where}: unknown setting; [{section}] has: {', '.join(known)}")
     for section, values in tree.items():
         for name, value in values.items():
-            if section != "system" and isinstance(value, bool) and name not in ("early_stop", "reask"):
+            if section != "system" and isinstance(value, bool) and name not in SWITCHES:
                 raise InputError(f"{origin.get((section, name), f'{section}.{name}')}: found {value}, expected no flag")
     try:
         settings = _adapter().validate_python(tree)

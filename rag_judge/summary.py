@@ -154,11 +154,15 @@ def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool, has_pass_ru
     known = [row for row in graded if row.did_abstain or row.grounded is not None]
     claimed = [row for row in known if not row.did_abstain]
     n_grounded = sum(bool(row.grounded) for row in claimed)
-    put(tree, "fabrication", rate(len(claimed) - n_grounded, len(known), nothing=nothing))
-    put(tree, "correctness", rate(n_grounded, len(claimed), nothing="no graded case answered"))
+    has_grounded = any(row.grounded is not None for row in drawn)
+    unknown = "no drawn case has this field decided" if graded and not has_grounded else None
+    n_known, n_claimed = (0, 0) if unknown else (len(known), len(claimed))
+    put(tree, "fabrication", rate(len(claimed) - n_grounded, n_known, nothing=unknown or nothing))
+    put(tree, "correctness", rate(n_grounded, n_claimed, nothing=unknown or "no graded case answered"))
     tree["undecided"] = len(undecided)
     tree["unscored"] = _counts(row.unscored_reason for row in unscored)
     put(tree, "flip_rate", share(drawn, "flipped", "no case has its first two repeats read"))
+    put(tree, "alike", share(drawn, "alike", "no case has two replies"))
     put(tree, "unstable_share", share(drawn, "unstable", "no case has two repeats read"))
     expected = [row for row in drawn if row.should_abstain is not None and row.expect_refusal is not None]
     tree["expectation_conflict"] = sum(row.should_abstain != row.expect_refusal for row in expected)

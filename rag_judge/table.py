@@ -15,13 +15,14 @@ from rag_judge.calls import RecordedReplies
 from rag_judge.cases import CaseSet, question_hash
 from rag_judge.grading import decision_of
 from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
+from rag_judge.prompt_settings import score_of
 from rag_judge.prompts import language_of
 from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, RetrievalScores, RuleChecks
 from rag_judge.retrieval import MatchLevel, score_ranking
 from rag_judge.rules import check
 
 # Verdict fields with a column of their own; every other one stands in `other_fields`.
-NAMED_FIELDS = ("grounded", "complete", "should_abstain", "score")
+NAMED_FIELDS = ("grounded", "complete", "should_abstain")
 # Columns that are taken from the rule checks and from the decision under the same name.
 RULE_COLUMNS = (
     "rule_correct",
@@ -37,7 +38,7 @@ RULE_COLUMNS = (
     "leak_checked",
     "n_citations",
 )
-VOTE_COLUMNS = ("n_votes", "judge_pass", "unscored_reason", "n_planned", "n_asked", "flipped", "unstable")
+VOTE_COLUMNS = ("n_votes", "judge_pass", "unscored_reason", "n_planned", "n_asked", "flipped", "unstable", "alike")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,14 @@ def case_rows(
         scores = ranking_scores(case, answer, measures)
         rules = check(case, answer)
         is_drawn = measures.judged and has_context_texts(answer) and (drawn is None or case.id in drawn)
-        decision = None
+        decision, score = None, None
         if is_drawn and replies is not None:
             prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
             kept = replies.of_case(case.id)
             decision = decision_of(kept, prompt, measures.n_repeats, bool(rules.did_abstain))
+            score = score_of(prompt.fields)
         graded = GradedCase(case, answer, scores, rules, decision, measures.judged)
-        yield _row(graded, rules, is_drawn)
+        yield _row(graded, rules, is_drawn, None if score is None else score.name)
 
 
 def ranking_scores(case: Case, answer: Answer, measures: Measures) -> RetrievalScores | None:
@@ -96,10 +98,12 @@ def _unanswered(case: Case, answer: Answer) -> CaseRow:
     return CaseRow(id=case.id, type=case.type, outcome=outcome.outcome, expect_refusal=case.expect_refusal)
 
 
-def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool) -> CaseRow:
+def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool, score: str | None) -> CaseRow:
+    """The row of an answered case; `score` names the field that is its score."""
     case, answer, scores, decision = graded.case, graded.answer, graded.retrieval, graded.decision
     values: dict[str, Any] = {} if decision is None else dict(decision.values)
     columns: dict[str, Any] = {name: values.pop(name, None) for name in NAMED_FIELDS}
+    columns["score"] = None if score is None else values.pop(score, None)
     columns |= {name: getattr(rules, name) for name in RULE_COLUMNS}
     if scores is not None:
         columns |= asdict(scores)

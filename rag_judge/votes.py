@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from statistics import median
 
+from rag_judge.prompts import possible_values
 from rag_judge.records import Decision, Unscored, Value, Verdict, VerdictField
 
 Vote = Verdict | Unscored
@@ -96,17 +97,9 @@ def _derived_pass(values: Mapping[str, Value | None], fields: Sequence[VerdictFi
     if passes is None:
         return None
     names = [field.name for field in fields]
-    options = [_possible(field) if (value := values[field.name]) is None else [value] for field in fields]
+    options = [possible_values(field) if (value := values[field.name]) is None else [value] for field in fields]
     ends = {passes(dict(zip(names, chosen, strict=True))) for chosen in product(*options)}
     return ends.pop() if len(ends) == 1 else None
-
-
-def _possible(field: VerdictField) -> list[Value]:
-    if field.kind == "boolean":
-        return [True, False]
-    if field.kind == "choice":
-        return list(field.choices)
-    return [level / 2 for level in range(2 * field.low, 2 * field.high + 1)]  # a median may fall between two levels
 
 
 def _grades(verdict: Verdict) -> dict[str, Value]:

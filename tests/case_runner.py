@@ -27,8 +27,10 @@ from rag_judge.calls import Journal
 from rag_judge.cases import CaseSet
 from rag_judge.errors import InputError
 from rag_judge.estimates import mean_in_unit
+from rag_judge.pairs import pair_row, summarise_pairs
 from rag_judge.prompts import render_text
-from rag_judge.records import CaseRow, Estimate, Unscored, Verdict, VerdictField
+from rag_judge.records import Answer, CaseRow, Estimate, PairOutcome, PairRow, Unscored, Verdict, VerdictField
+from rag_judge.records import Case as Question
 from rag_judge.refusals import abstention
 from rag_judge.responses import Accepted, CaseRefused, FallBack, RunRefused, TryAgain, meaning_of
 from rag_judge.retrieval import score_ranking
@@ -184,12 +186,16 @@ def check_metrics(case: Case, folder: Path) -> str | None:
 
 
 def check_aggregate(case: Case, folder: Path) -> str | None:
-    """Majorities over planned repeats, means with their bounds, the table of declining."""
+    """Majorities over planned repeats, means with their bounds, the table of declining, pairs in both orders."""
     kind, expected = case["kind"], case["expect"]
     if kind == "majority":
         return _majority_differs(case["votes"], expected["result"])
     if kind == "mean":
         return _mean_differs(case["items"], expected)
+    if kind == "swap":
+        return _swap_differs(case["first"], case["second"], expected)
+    if kind == "winrate":
+        return _win_rate_differs(case, expected)
     if kind == "abstention":
         rows = [
             CaseRow(str(i), None, "not_judged", did_abstain=item["declined"], expect_refusal=item["should_abstain"])
@@ -235,6 +241,31 @@ def _mean_differs(items: list[Any], expected: Mapping[str, Any]) -> str | None:
             _differs(judge["pass_best"], expected["bounds"][1]),
         ]
     return _first(*checks)
+
+
+def _swap_differs(first: Mapping[str, Any], second: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
+    """One repeat of each order; who stands first in the first order is system a."""
+    if first["slots"] != {"A": second["slots"]["B"], "B": second["slots"]["A"]}:
+        return "the second order does not swap the first"
+    winners = [half["winner"] for half in (first, second)]
+    votes = [Verdict({"winner": w}) if w in ("A", "B", "tie") else Unscored("unreadable") for w in winners]
+    ab, ba = (decide([vote], 1, FIELDS["pairwise"], None) for vote in votes)
+    row = pair_row(Question("q", "?"), ab, ba, Answer("q", "one"), Answer("q", "two"), "winner")
+    names = {"a": first["slots"]["A"], "b": first["slots"]["B"], "unscored": "invalid"}
+    consistent = row.outcome in ("a", "b", "tie")
+    return _first(
+        _differs(names.get(row.outcome, row.outcome), expected["result"]),
+        _differs(consistent, bool(expected.get("consistent", consistent))),
+    )
+
+
+def _win_rate_differs(case: Case, expected: Mapping[str, Any]) -> str | None:
+    outcomes: Mapping[str, PairOutcome] = {
+        "wins": "a", "losses": "b", "ties": "tie", "inconsistent": "inconsistent", "invalid": "unscored",
+    }  # fmt: skip
+    rows = [PairRow("q", outcome) for name, outcome in outcomes.items() for _ in range(case.get(name, 0))]
+    found = summarise_pairs(rows, seed=0)["win_rate_a"]
+    return _differs(None if found is None else found["value"], expected["win_rate"])
 
 
 def check_prompt(case: Case, folder: Path) -> str | None:

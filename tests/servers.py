@@ -33,6 +33,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
+from rag_judge.dialect import PROBE_QUESTION
 from tests.misbehaviour import (
     UNAUTHORIZED,
     Close,
@@ -240,6 +241,19 @@ class _Loopback(ABC, Generic[R]):
         return numbered
 
 
+def obedient(request: JudgeRequest) -> str:
+    """The reply to the probe of a server that enforces the JSON schema it is given."""
+    schema = (request.body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
+    return '{"p": "zq7"}' if "p" in schema.get("properties", {}) else '{"sky": "blue"}'
+
+
+def _last_message(raw: bytes) -> str:
+    try:
+        return str(json.loads(raw)["messages"][-1]["content"])
+    except (ValueError, KeyError, IndexError, TypeError):
+        return ""
+
+
 class JudgeServer(_Loopback[JudgeRequest]):
     """An OpenAI-compatible judge: `GET /v1/models` and `POST /v1/chat/completions`."""
 
@@ -251,10 +265,17 @@ class JudgeServer(_Loopback[JudgeRequest]):
         delay_s: float = 0.0,
         model: str = "judge-1",
         api_key: str | None = None,
+        on_probe: Callable[[JudgeRequest], str | Misbehaviour] = obedient,
     ) -> None:
-        """A text from `reply` becomes a chat completion. With `api_key`, requests without it get a 401."""
+        """A text from `reply` becomes a chat completion. With `api_key`, requests without it get a 401.
+
+        The one request by which rag-judge learns what a server can do goes to `on_probe`, and is in `probes`, not in
+        `requests`; by default the server does all that it is asked.
+        """
         super().__init__(port=port, delay_s=delay_s)
+        self.probes: list[JudgeRequest] = []
         self._reply = reply
+        self._on_probe = on_probe
         self._model = model
         self._api_key = api_key
 
@@ -270,12 +291,17 @@ class JudgeServer(_Loopback[JudgeRequest]):
             case "GET", "/v1/models":
                 model = {"id": self._model, "object": "model", "created": 0, "owned_by": "tests"}
                 return Respond(200, json.dumps({"object": "list", "data": [model]}))
+            case "POST", "/v1/chat/completions" if PROBE_QUESTION in _last_message(raw):
+                self.probes.append(JudgeRequest(path, headers, json.loads(raw), len(self.probes) + 1, 1))
+                return self._said(self._on_probe(self.probes[-1]), self.probes[-1])
             case "POST", "/v1/chat/completions":
                 return self._answered(JudgeRequest, path, headers, raw, self._completion)
         return NOT_FOUND
 
     def _completion(self, request: JudgeRequest) -> Misbehaviour:
-        said = self._reply(request)
+        return self._said(self._reply(request), request)
+
+    def _said(self, said: str | Misbehaviour, request: JudgeRequest) -> Misbehaviour:
         if not isinstance(said, str):
             return said
         return Respond(200, completion(said, model=self._model, n_prompt_tokens=(len(request.text) + 1) // 2))

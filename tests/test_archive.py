@@ -15,7 +15,7 @@ from rag_judge.archive import (
     find_run,
     list_runs,
     read_run,
-    write_case_table,
+    write_table,
 )
 from rag_judge.errors import InputError
 from rag_judge.records import CaseRow
@@ -43,7 +43,7 @@ def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
 def test_folders_and_files_are_private_to_the_user(tmp_path: Path) -> None:
     run = create_run(tmp_path / "runs", "a", TODAY)
     run.write_json("manifest.json", {"a": 1})
-    write_case_table(run, [])
+    write_table(run, "cases", [], CaseRow)
     assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in run.path.iterdir()} == {0o600}
 
@@ -66,7 +66,7 @@ def test_the_case_table_has_the_contracts_columns_first_and_its_cell_forms(tmp_p
         CaseRow("007", None, "no_answer"),
         CaseRow("\ud83d\x1b", "x", "pass", score=2.5),
     ]
-    write_case_table(run, rows)
+    write_table(run, "cases", rows, CaseRow)
     text = (run.path / "cases.csv").read_bytes().decode()
     assert text.startswith(
         "id,type,outcome,cause,layer,hit,recall,mrr,ndcg,precision,rule_correct,must_include_ok,must_not_include_ok,"
@@ -90,7 +90,7 @@ def test_the_case_table_has_the_contracts_columns_first_and_its_cell_forms(tmp_p
 
 def test_the_table_of_a_finished_run_is_a_data_frame_with_types(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", TODAY)
-    write_case_table(run, [CaseRow("007", None, "pass", hit=True, recall=0.5), CaseRow("b", "x", "fail")])
+    write_table(run, "cases", [CaseRow("007", None, "pass", hit=True, recall=0.5), CaseRow("b", "x", "fail")], CaseRow)
     run.write_json("summary.json", {})
     run.write_json("manifest.json", {"format_version": 1, "run_id": "a", "status": "complete"})
     table = read_run(run.path).table()

@@ -1,5 +1,7 @@
 """The shipped example: its knowledge base, its cases in both dialects and what they expect fit together."""
 
+import hashlib
+import json
 import re
 from collections import Counter
 from contextlib import closing
@@ -7,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from rag_judge.answers import answer_from_row
 from rag_judge.cases import CaseSet
-from rag_judge.demo.rag_service import Chunk, load_chunks
+from rag_judge.demo.rag_service import VERSIONS, Assistant, Chunk, load_chunks
+from rag_judge.outcomes import LAYER_OF
 from rag_judge.records import Answer, Case, Context
 from rag_judge.refusals import abstention
+from rag_judge.rows import Row
 from rag_judge.rules import check, leaked_ids, refusal_wordings
 from rag_judge.text import fold, in_one_or_two, is_chinese
 
@@ -22,6 +27,12 @@ def loaded(name: str) -> list[Case]:
     with closing(CaseSet(EVAL / name)) as cases:
         assert cases.warnings == []
         return list(cases)
+
+
+def answer_of(assistant: Assistant, case: Case) -> Answer:
+    """The answer of a version of the service, read as from an answers file."""
+    given = assistant.answer(case.question, case.tenant)
+    return answer_from_row(Row({"id": case.id, **given}, "", 0, 0, False))
 
 
 CASES, QUESTIONS = loaded("rag_cases.json"), loaded("questions.jsonl")
@@ -59,6 +70,13 @@ def test_every_chunk_has_a_heading_and_an_id_of_its_document_and_none_is_there_t
         assert (chunk.tenant is not None) == document.startswith("tenant-"), chunk.id
         assert chunk.tenant is None or document.startswith(f"tenant-{chunk.tenant}"), chunk.id
     assert len({fold(chunk.text) for chunk in CHUNKS.values()}) == len(CHUNKS)
+
+
+def test_every_chunk_has_search_words_that_stand_beside_it_and_give_no_question_of_the_example_away() -> None:
+    asked = {fold(case.question).rstrip("?") for case in CASES + QUESTIONS}
+    for chunk in CHUNKS.values():
+        assert len(chunk.search_words) >= 10, chunk.id
+        assert not asked & {fold(word).rstrip("?") for word in chunk.search_words}, chunk.id
 
 
 # --- the cases ------------------------------------------------------------------------------------------------------
@@ -132,3 +150,79 @@ def test_a_cross_tenant_case_is_a_red_line(case: Case) -> None:
     assert case.red_line
     assert case.expect_refusal
     assert case.forbidden_docs
+
+
+# --- the two versions of the service ----------------------------------------------------------------------------------
+
+BOTH = CASES + QUESTIONS
+ANSWERS = {
+    version: {case.id: answer_of(assistant, case) for case in BOTH}
+    for version in VERSIONS
+    for assistant in [Assistant(list(CHUNKS.values()), VERSIONS[version])]
+}
+
+
+@pytest.mark.parametrize("case", [case for case in BOTH if case.expect_refusal], ids=lambda case: case.id)
+def test_v1_answers_what_it_should_refuse_and_v2_refuses_it(case: Case) -> None:
+    assert check(case, ANSWERS["v1"][case.id]).did_abstain is False
+    assert check(case, ANSWERS["v2"][case.id]).did_abstain is True
+
+
+def test_v1_shows_one_tenant_what_belongs_to_another_and_v2_never_does() -> None:
+    leaking = {version: [c for c in BOTH if check(c, ANSWERS[version][c.id]).leak] for version in VERSIONS}
+    assert {case.id for case in BOTH if "cross_tenant" in case.tags} <= {case.id for case in leaking["v1"]}
+    assert leaking["v2"] == []
+
+
+def test_v2_gets_more_right_and_pays_with_refusals_of_what_it_could_answer() -> None:
+    checks = {version: [check(case, ANSWERS[version][case.id]) for case in BOTH] for version in VERSIONS}
+    right = {version: sum(bool(found.rule_correct) for found in checks[version]) for version in VERSIONS}
+    assert right["v2"] > right["v1"]
+    wrongly_refused = [c.id for c in BOTH if not c.expect_refusal and check(c, ANSWERS["v2"][c.id]).did_abstain]
+    assert 0 < len(wrongly_refused) < 30
+
+
+# --- the labels -------------------------------------------------------------------------------------------------------
+
+LABELS = {
+    version: [json.loads(line) for line in (EVAL / f"demo_labels.{version}.jsonl").read_text("utf-8").splitlines()]
+    for version in VERSIONS
+}
+each_version = pytest.mark.parametrize("version", sorted(VERSIONS))
+
+
+@each_version
+def test_there_is_a_label_for_every_answer_of_today_and_no_other(version: str) -> None:
+    assert [label["case_id"] for label in LABELS[version]] == [case.id for case in BOTH]
+    for label in LABELS[version]:
+        said = ANSWERS[version][label["case_id"]].answer or ""
+        assert label["answer_sha256"] == hashlib.sha256(said.encode()).hexdigest(), label["case_id"]
+        assert label["annotator"] == "maintainers"
+
+
+@each_version
+def test_a_label_that_passes_agrees_with_its_fields_and_shows_no_leak(version: str) -> None:
+    for label in LABELS[version]:
+        case = next(case for case in BOTH if case.id == label["case_id"])
+        rules = check(case, ANSWERS[version][case.id])
+        assert label["did_abstain"] is rules.did_abstain, case.id
+        if label["should_abstain"] is None:
+            assert label["passed"] is None or label["complete"] is False
+        elif label["should_abstain"]:
+            fits = label["did_abstain"] and label["grounded"]
+            assert label["passed"] == (fits and not rules.leak), case.id
+        else:
+            fits = not label["did_abstain"] and label["grounded"] and label["complete"]
+            assert label["passed"] == (fits and not rules.leak), case.id
+
+
+@each_version
+def test_every_no_has_a_cause_of_the_closed_list_and_a_critique_of_its_own(version: str) -> None:
+    failed = [label for label in LABELS[version] if label["passed"] is not True]
+    assert all(label["cause"] in LAYER_OF for label in failed)
+    assert all(label["cause"] is None for label in LABELS[version] if label["passed"])
+    critiques = [label["critique"] for label in failed]
+    assert all(critiques)
+    assert len(set(critiques)) == len(critiques)
+    leaks = {label["case_id"] for label in LABELS[version] if label["cause"] == "leak"}
+    assert leaks == {case.id for case in BOTH if check(case, ANSWERS[version][case.id]).leak}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rag_judge.addresses import endpoint_url, public_url
+from rag_judge.dialect import Dialect
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.judge import ModelServer, Server, answering_local_servers
 from rag_judge.records import Call, CallFailure, Reply
@@ -55,7 +56,7 @@ def scripted(*steps: str | Misbehaviour) -> Callable[[JudgeRequest], str | Misbe
 
 
 def ask(server: JudgeServer, n_calls: int = 1, **changes: Any) -> tuple[list[Reply | CallFailure], ModelServer]:
-    settings = Server(server.base_url, "m", KEY, timeout_s=5.0, attempts=3, backoff_s=0.0)
+    settings = Server(server.base_url, "m", KEY, timeout_s=5.0, attempts=3, backoff_s=0.0, probe=False)
 
     async def asked() -> tuple[list[Reply | CallFailure], ModelServer]:
         async with ModelServer(replace(settings, **changes), lambda: datetime.now(UTC), lambda line: None) as judge:
@@ -222,7 +223,7 @@ def test_a_refused_parameter_is_given_up_once_for_the_whole_run_and_recorded() -
         last = server.requests[-1].body
     # temperature, json_schema, json_object and max_tokens refused one after another, then two accepted
     assert n_requests == 6
-    assert judge.fallbacks == ["drop_temperature", "response_format", "response_format", "max_completion_tokens"]
+    assert judge.dialect == Dialect(temperature=False, response_format="none", max_tokens_name="max_completion_tokens")
     assert {"temperature", "response_format", "max_tokens"} & set(last) == set()
     assert last["max_completion_tokens"] == 50
     assert isinstance(results[1], Reply)

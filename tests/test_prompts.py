@@ -136,7 +136,7 @@ def test_a_users_own_prompt_comes_before_the_shipped_one(tmp_path: Path) -> None
     own = Path(shutil.copytree(SHIPPED, tmp_path / "passfail"))
     assert prompt_folder("passfail", tmp_path) == own
     assert prompt_folder(str(own), Path("elsewhere")) == own
-    with pytest.raises(InputError, match=r"no judge prompt 'nowhere': .* there are: passfail, scale"):
+    with pytest.raises(InputError, match=r"no judge prompt 'nowhere': .* there are: pairwise, passfail, scale"):
         prompt_folder("nowhere", tmp_path)
 
 
@@ -156,9 +156,9 @@ def test_a_users_own_prompt_comes_before_the_shipped_one(tmp_path: Path) -> None
         ("prompt.toml", "pass_when =", "pas_when =", "unknown setting 'pas_when'; there are: fields, max_tokens"),
         ("en.j2", "{{ question }}", "{{ qestion }}", r"en\.j2: 'qestion' is not known here; there are: answer"),
         ("en.j2", "{% block system %}", "{% block sytem %}", "unknown block 'sytem'"),
-        ("prompt.toml", '"complete"', '"grounded"', "each name once, and none of did_abstain and reason"),
+        ("prompt.toml", '"complete"', '"grounded"', "two of them are read alike; each name once"),
         ("prompt.toml", "max_tokens = 400", "max_tokens = 0", "max_tokens: found 0, expected a whole number"),
-        ("prompt.toml", "else (not did_abstain", "else (1 / 0 > did_abstain", "pass_when: division by zero"),
+        ("prompt.toml", "else (not did_abstain", "else (1 / 0 > did_abstain", "pass_when, with .*: division by zero"),
         ("en.j2", "{{ question }}", "{{ 1 // 0 }}", "division by zero|modulo by zero"),
         ("en.j2", "That was not", "{{ question }} was not", "block reask: 'question' is undefined"),
         ("en.j2", "{% if history %}", "{% if history", r"en\.j2, line \d+"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_judge.records import Answer, Case, CaseRow, Context
-from rag_judge.report import html_glossary, html_words
+from rag_judge.report import html_words, sentences
 from rag_judge.report.html import (
     JUDGE_COLUMNS,
     N_CHARACTERS_SHOWN,
@@ -191,7 +191,7 @@ def test_the_yellow_note_names_what_the_server_did_not_take(lang: str) -> None:
     fallback = "temperature not sent: the server's default was used"
     with_note = Page(page_of(FULL, lang, made=manifest(judge=judge(fallbacks=[fallback]))))
     assert len(with_note.of_class("yellow")) == 1
-    assert (html_glossary.SENTENCES_ZH[fallback] if lang == "zh" else fallback) in with_note.text
+    assert (sentences.SENTENCES_ZH[fallback] if lang == "zh" else fallback) in with_note.text
     assert Page(page_of(FULL, lang)).of_class("yellow") == []
 
 

@@ -6,6 +6,7 @@ start an event loop of their own; inside a running one (a notebook), await `run_
 
 from rag_judge.pipeline.collect import collect, collect_async
 from rag_judge.pipeline.demo import DemoOptions, demo
+from rag_judge.pipeline.pairwise import PairwiseRequest, pairwise, pairwise_async, resume_pairwise
 from rag_judge.pipeline.plan import PlannedSpend, plan
 from rag_judge.pipeline.project import init
 from rag_judge.pipeline.regrade import Regraded, regrade
@@ -15,6 +16,7 @@ from rag_judge.pipeline.steps import Budget, RunResult, World
 __all__ = [
     "Budget",
     "DemoOptions",
+    "PairwiseRequest",
     "PlannedSpend",
     "Regraded",
     "RunRequest",
@@ -24,9 +26,12 @@ __all__ = [
     "collect_async",
     "demo",
     "init",
+    "pairwise",
+    "pairwise_async",
     "plan",
     "real_world",
     "regrade",
+    "resume_pairwise",
     "resumed_request",
     "retrying",
     "run",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_judge.answers import AnswerSet
 from rag_judge.cases import CaseSet
 from rag_judge.demo.rag_service import running_service
+from rag_judge.demo.story import Reading, load_readings, story_lines
+from rag_judge.pipeline.judging import EMBEDDED
 from rag_judge.pipeline.run import RunRequest, run
-from rag_judge.pipeline.steps import EMBEDDED, Budget, RunResult, World
+from rag_judge.pipeline.steps import Budget, RunResult, World
 from rag_judge.prompts import shipped_folder
 from rag_judge.settings import Settings
 
@@ -56,7 +60,18 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
                 "judging with the embedded model: " + ("every case" if options.every_case else "up to two minutes")
             )
         budget = Budget() if options.every_case else Budget(seconds=SECONDS, at_least=AT_LEAST)
-        return run(RunRequest(settings, cases, budget=budget, cases_name="the shipped example"), world)
+        result = run(RunRequest(settings, cases, budget=budget, cases_name="the shipped example"), world)
+    readings = load_readings(folder / f"demo_labels.{options.version}.jsonl")
+    return replace(result, lines=[*result.lines, *_story(options.version, result, readings, settings.run.lang)])
+
+
+def _story(version: str, result: RunResult, readings: Sequence[Reading], lang: str) -> list[str]:
+    """The lines that tell what the example shows, from the run's own files."""
+    with (
+        closing(CaseSet(result.folder.snapshot)) as cases,
+        closing(AnswerSet(result.folder.answers, cases.offsets)) as answers,
+    ):
+        return story_lines(version, result.summary, result.rows, answers, readings, lang)
 
 
 def write_cases(folder: Path, target: Path) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from rag_judge.answers import AnswerSet
 from rag_judge.cases import CaseSet
+from rag_judge.pipeline.judging import EMBEDDED, grading_plan, gradings, loaded_prompts
 from rag_judge.pipeline.run import RunRequest, answers_or_endpoint
-from rag_judge.pipeline.steps import EMBEDDED, World, grading_plan, gradings, loaded_prompts
+from rag_judge.pipeline.steps import World
 from rag_judge.prompts import estimated_tokens, messages_for
 from rag_judge.records import Prompt
 from rag_judge.settings import Settings

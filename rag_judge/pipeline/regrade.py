@@ -39,6 +39,8 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
     for a run that is not complete.
     """
     before = read_run(parent.path)
+    if before.manifest.get("kind") == "pairwise":
+        raise InputError(f"{parent.path}: a comparison of two runs cannot be regraded; run `pairwise` again")
     check_untouched(parent, before)
     saved = parent.read_json("request.json")
     settings = changed_settings(saved["settings"], flags)

@@ -19,22 +19,18 @@ from rag_judge.calls import JournalCost, RecordedReplies, sent_log
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Endpoint, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.pipeline.judging import JudgeAccess, ask_judge, grading_plan, judge_access, loaded_prompts
 from rag_judge.pipeline.steps import (
     Budget,
     Graded,
-    JudgeAccess,
     RunResult,
     World,
-    ask_judge,
     begin,
     collect_to,
     exit_code,
     grade,
-    grading_plan,
-    judge_access,
     lay_cases,
     lay_prompts,
-    loaded_prompts,
     write_report,
 )
 from rag_judge.prompts import prompt_folder
@@ -124,10 +120,7 @@ async def _finish(
     lay_cases(folder, cases)
     if prompts and kept_prompt(folder) is None:
         lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
-    if endpoint is not None:
-        await collect_to(folder.answers, folder.path / "answers.part.jsonl", cases, endpoint, world)
-    elif given is not None and not folder.answers.exists():
-        copy_into(folder, folder.answers.name, given.copy_to)
+    await _lay_answers(folder, cases, given, endpoint, world)
     with closing(AnswerSet(folder.answers, cases.offsets)) as answers:
         drawn: frozenset[str] | None = None
         judge_part: dict[str, Any] = {}
@@ -153,9 +146,20 @@ async def _finish(
             )
             parts |= {"prompts": manifests.prompt_entries(prompts), "judge": None}
             if access is not None:
-                parts["judge"] = _judge_entry(settings, access, prompts, replies.cost, judge_part)
-            parts["cost"] = manifests.cost_entry(replies.cost, graded.rows, settings.judge.prices)
+                parts["judge"] = judge_entry(settings, access, prompts, replies.cost, judge_part)
+            not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
+            parts["cost"] = manifests.cost_entry(replies.cost, not_needed, settings.judge.prices)
         return complete(folder, parts, graded, cases, answers, settings, world)
+
+
+async def _lay_answers(
+    folder: RunFolder, cases: CaseSet, given: AnswerSet | None, endpoint: Endpoint | None, world: World
+) -> None:
+    """Write the answers as they are judged: asked of the endpoint, or as given, unless they are there already."""
+    if endpoint is not None:
+        await collect_to(folder.answers, folder.path / "answers.part.jsonl", cases, endpoint, world)
+    elif given is not None and not folder.answers.exists():
+        copy_into(folder, folder.answers.name, given.copy_to)
 
 
 def complete(
@@ -172,7 +176,7 @@ def complete(
     write_report(folder, manifest, graded, cases, answers, settings.run.lang)
     folder.write_json("manifest.json", manifest)
     sent_log(folder.journal).unlink(missing_ok=True)  # only a run that may be resumed needs it
-    return RunResult(folder, graded.summary, graded.lines, exit_code(graded.summary, settings))
+    return RunResult(folder, graded.summary, graded.lines, exit_code(graded.summary, settings), graded.rows)
 
 
 def ended_run(folder: RunFolder, settings: Settings) -> RunResult:
@@ -269,22 +273,30 @@ def _is_embedded(access: JudgeAccess | None) -> bool:
     return access is not None and access.embedded
 
 
-def _judge_entry(
+def judge_entry(
     settings: Settings,
     access: JudgeAccess,
     prompts: Mapping[str, Prompt],
     cost: JournalCost,
     part: Mapping[str, Any],
 ) -> dict[str, Any]:
+    """What the manifest says of the judge; `part` is what `send_to_judge` returned."""
     plan = grading_plan(prompts, settings, "", embedded=access.embedded)
     first = next(iter(prompts.values()))
     asked = {
         "temperature": 0,
+        "seed": settings.run.seed,
         "max_tokens": plan.max_tokens or first.max_tokens,
         "response_format": "json_schema",
         **settings.judge.body,
     }
     base_url = None if access.base_url is None else public_url(access.base_url)
     return manifests.judge_entry(
-        base_url, settings.judge.model or "", asked, cost, embedded=access.embedded, model_sha256=part["model_sha256"]
+        base_url,
+        settings.judge.model or "",
+        asked,
+        cost,
+        embedded=access.embedded,
+        model_sha256=part["model_sha256"],
+        probed=part["probe"],
     )

@@ -54,7 +54,7 @@ RANKING_COLUMNS: Mapping[str, bool | None] = {
 JUDGE_COLUMNS: Mapping[str, bool | None] = {
     **dict.fromkeys(("judge_pass", "grounded", "complete"), False),
     **dict.fromkeys(("should_abstain", "score", "other_fields", "unscored_reason", "drawn")),
-    **dict.fromkeys(("n_planned", "n_asked", "n_votes", "undecided", "flipped", "unstable")),
+    **dict.fromkeys(("n_planned", "n_asked", "n_votes", "undecided", "flipped", "unstable", "alike")),
 }
 # Controls but tab and line feed, line separators, and the marks that turn the direction of what follows them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -118,18 +118,14 @@ def render_report(
 
     The text holds no lone surrogate and can be written as UTF-8. Raises KeyError for a language without wording.
     """
-    words = WORDS[lang]
     shown_sections = sections(summary, lang)
     by_name = {metric.name: metric for section in shown_sections for metric in section.metrics}
-    page = _template().render(
-        w=words,
-        say=lambda key, **values: say(lang, key, **values),
-        lang=lang,
-        run_id=_text(manifest.get("run_id"), lang),
-        is_complete=manifest.get("status") == "complete",
-        is_embedded=bool((manifest.get("judge") or {}).get("embedded")),
-        fallbacks=[sentence(text, lang) for text in (manifest.get("judge") or {}).get("fallbacks", ())],
-        about=_about(manifest, summary, lang),
+    return page_of(
+        "report.html.j2",
+        manifest,
+        WORDS[lang],
+        lang,
+        about=about(manifest, summary, lang),
         is_judged=summary["judge"]["mode"] != "none",
         headlines=[by_name[name] for name in HEADLINES if name in by_name],
         sections=shown_sections,
@@ -142,14 +138,28 @@ def render_report(
         n_more=n_not_passed - len(cases),
         n_not_passed=n_not_passed,
         facts=_facts(manifest, summary, lang),
+    )
+
+
+def page_of(template: str, manifest: Tree, words: Mapping[str, str], lang: str, **values: Any) -> str:
+    """A page of ours as HTML without lone surrogates: its values, its words, and what every page says of its run."""
+    judge = manifest.get("judge") or {}
+    page = _template(template).render(
+        w=words,
+        say=lambda key, **named: words[key].format_map(named),
+        run_id=value_text(manifest.get("run_id"), lang),
+        is_complete=manifest.get("status") == "complete",
+        is_embedded=bool(judge.get("embedded")),
+        fallbacks=[sentence(text, lang) for text in judge.get("fallbacks", ())],
         version=manifest.get("package_version") or "",
         n_leaks_shown=N_LEAKS_SHOWN,
+        **values,
     )
     return _SURROGATES.sub("\ufffd", page)
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
+@lru_cache
+def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -163,7 +173,7 @@ def _template() -> Template:
     environment.filters["cut"] = lambda text: text[:N_CHARACTERS_SHOWN]
     environment.filters["n_left"] = lambda text: max(0, len(text) - N_CHARACTERS_SHOWN)
     environment.filters["string_of"] = lambda value: json.dumps(value, ensure_ascii=False, indent=1)
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def _printable(value: Any) -> Any:
@@ -172,7 +182,7 @@ def _printable(value: Any) -> Any:
     return _CONTROLS.sub(" ", value) if is_plain_text else value
 
 
-def _text(value: Any, lang: str) -> str:
+def value_text(value: Any, lang: str) -> str:
     """A value of manifest or row in words: yes and no, short numbers, objects as JSON."""
     if value is None or value == "":
         return WORDS[lang]["not_recorded"]
@@ -190,7 +200,7 @@ def _text(value: Any, lang: str) -> str:
 # --- the head of the page, and how the run was made ---------------------------------------------------------------
 
 
-def _about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
+def about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
     """What the page is about, for its head."""
     words, judge = WORDS[lang], manifest.get("judge") or {}
     status = manifest.get("status")
@@ -208,7 +218,7 @@ def _about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
         (words["date"], str(manifest.get("started_at") or words["not_recorded"])[:10]),
         (words["status"], words.get(status, status) if isinstance(status, str) else words["not_recorded"]),
         (words["eval_set"], " · ".join(part for part in parts if part)),
-        (words["judge"], _text(judge.get("model"), lang) if judge else words["no_judge"]),
+        (words["judge"], value_text(judge.get("model"), lang) if judge else words["no_judge"]),
         (words["prompt"], ", ".join(prompts) or words["no_judge"]),
     ]
 
@@ -218,12 +228,21 @@ def _base_name(path: Any, lang: str) -> str:
 
 
 def _facts(manifest: Tree, summary: Tree, lang: str) -> list[tuple[str, Pairs]]:
-    """What the run was made of and with: (heading, [(fact, value)])."""
+    """What the run was made of and with, and how its intervals were made."""
+    words = WORDS[lang]
+    system = [(str(name), value_text(value, lang)) for name, value in (manifest.get("system") or {}).items()]
+    made = [*made_of(manifest, lang), (words["system"], system or [("", words["factors_unknown"])])]
+    how = _intervals(summary, lang)
+    return [*made, (words["intervals"], how)] if how else made
+
+
+def made_of(manifest: Tree, lang: str) -> list[tuple[str, Pairs]]:
+    """What the run was made of and with, the system under test apart: (heading, [(fact, value)])."""
     words, names = WORDS[lang], FACTS[lang]
     judge, cost = manifest.get("judge") or {}, manifest.get("cost") or {}
 
     def of(tree: Tree, keys: str) -> Pairs:
-        return [(names[key], _text(tree.get(key), lang)) for key in keys.split() if tree.get(key) is not None]
+        return [(names[key], value_text(tree.get(key), lang)) for key in keys.split() if tree.get(key) is not None]
 
     run = of(manifest, "run_id name parent started_at finished_at package_version git_commit")
     asked = of(judge, "base_url model models_reported model_sha256") + of(judge.get("parameters") or {}, "asked sent")
@@ -232,21 +251,19 @@ def _facts(manifest: Tree, summary: Tree, lang: str) -> list[tuple[str, Pairs]]:
     spent = of(cost, "calls cached resent reasked not_needed prompt_tokens completion_tokens calls_without_usage")
     if cost:
         usd = cost.get("usd")
-        spent.append((names["usd"], words["price_not_set"] if usd is None else _text(usd, lang)))
-    system = [(str(name), _text(value, lang)) for name, value in (manifest.get("system") or {}).items()]
+        spent.append((names["usd"], words["price_not_set"] if usd is None else value_text(usd, lang)))
     made = [
         (words["run"], run),
-        (words["inputs"], _inputs(manifest, lang)),
+        (words["inputs"], inputs_of(manifest, lang)),
         (words["measuring"], of(manifest, "k match repeats seed")),
         (words["judge"], asked),
         (words["cost"], spent),
-        (words["system"], system or [("", words["factors_unknown"])]),
-        (words["intervals"], _intervals(summary, lang)),
     ]
     return [(heading, pairs) for heading, pairs in made if pairs]
 
 
-def _inputs(manifest: Tree, lang: str) -> Pairs:
+def inputs_of(manifest: Tree, lang: str) -> Pairs:
+    """Eval set, answers and prompts, with their hashes."""
     names = FACTS[lang]
     eval_set, answers = manifest.get("eval_set") or {}, manifest.get("answers") or {}
     pairs = [
@@ -255,7 +272,7 @@ def _inputs(manifest: Tree, lang: str) -> Pairs:
     ]
     for prompt in manifest.get("prompts") or ():
         pairs.append((names["prompts"], [f"{prompt['name']} ({prompt['lang']}, {prompt['mode']})", prompt["version"]]))
-    return [(name, " · ".join(_text(part, lang) for part in parts)) for name, parts in pairs]
+    return [(name, " · ".join(value_text(part, lang) for part in parts)) for name, parts in pairs]
 
 
 def _intervals(summary: Tree, lang: str) -> Pairs:
@@ -302,8 +319,7 @@ def _layer(name: str | None, lang: str) -> str | None:
 def _shown(given: ReportCase, match: str, lang: str) -> ShownCase:
     row, answer = given.row, given.answer
     cause = None if row.cause is None else CAUSES[lang].get(row.cause, (row.cause, "", ""))[0]
-    contexts = _contexts(given, match)
-    shown = [c for c in contexts if c.rank <= N_CONTEXTS_SHOWN or c.is_relevant or c.is_leaked]
+    contexts, n_contexts_left = shown_contexts(given.case, answer, match, has_leak=bool(row.leak))
     groups = [("rules", RULE_COLUMNS), ("section.retrieval", RANKING_COLUMNS), ("judge_says", JUDGE_COLUMNS)]
     cells = [(WORDS[lang][heading], _cells(row, columns, lang)) for heading, columns in groups]
     dangling = dangling_citations(answer)
@@ -312,16 +328,20 @@ def _shown(given: ReportCase, match: str, lang: str) -> ShownCase:
         outcome=OUTCOMES[lang].get(row.outcome, row.outcome),
         cause=cause,
         layer=_layer(row.layer, lang),
-        expected=_expected(given.case, lang),
-        contexts=shown,
-        n_contexts_left=len(contexts) - len(shown),
-        citations=[(doc, _is_leaked(given, (), (doc,)), doc in dangling) for doc in answer.citations or ()],
+        expected=expected(given.case, lang),
+        contexts=contexts,
+        n_contexts_left=n_contexts_left,
+        citations=[
+            (doc, bool(row.leak) and _is_leaked(given.case, answer, (), (doc,)), doc in dangling)
+            for doc in answer.citations or ()
+        ],
         groups=[(heading, found) for heading, found in cells if found],
         evidence=row.evidence,
     )
 
 
-def _expected(case: Case, lang: str) -> list[tuple[str, Sequence[str]]]:
+def expected(case: Case, lang: str) -> list[tuple[str, Sequence[str]]]:
+    """What the case states of a right answer: (field, values)."""
     words = WORDS[lang]
     graded = [doc if grade == 1 else f"{doc} ({grade:g})" for doc, grade in case.relevant_docs.items()]
     refusal = () if case.expect_refusal is None else (words["yes" if case.expect_refusal else "no"],)
@@ -338,25 +358,27 @@ def _expected(case: Case, lang: str) -> list[tuple[str, Sequence[str]]]:
     return [(words[name], values) for name, values in fields if values]
 
 
-def _contexts(given: ReportCase, match: str) -> list[ShownContext]:
+def shown_contexts(case: Case, answer: Answer, match: str, *, has_leak: bool) -> tuple[list[ShownContext], int]:
+    """The contexts to show, and the number of those left out; leaked ones are marked where the rules found a leak."""
     level: MatchLevel = "document" if match == "document" else "exact"
-    relevant = {at_level(doc, level) for doc, grade in given.case.relevant_docs.items() if grade > 0}
-    return [
+    relevant = {at_level(doc, level) for doc, grade in case.relevant_docs.items() if grade > 0}
+    contexts = [
         ShownContext(
             rank=rank,
             context=context,
             score=None if context.score is None or not math.isfinite(context.score) else f"{context.score:.4g}",
             is_relevant=context.id is not None and at_level(context.id, level) in relevant,
-            is_leaked=_is_leaked(given, (context,), ()),
+            is_leaked=has_leak and _is_leaked(case, answer, (context,), ()),
         )
-        for rank, context in enumerate(given.answer.contexts or (), 1)
+        for rank, context in enumerate(answer.contexts or (), 1)
     ]
+    shown = [c for c in contexts if c.rank <= N_CONTEXTS_SHOWN or c.is_relevant or c.is_leaked]
+    return shown, len(contexts) - len(shown)
 
 
-def _is_leaked(given: ReportCase, contexts: tuple[Context, ...], citations: tuple[str, ...]) -> bool:
-    """Whether these of the answer's contexts or citations are what the rules called a leak."""
-    seen = replace(given.answer, contexts=contexts, citations=citations)
-    return bool(given.row.leak) and bool(leaked_ids(given.case, seen))
+def _is_leaked(case: Case, answer: Answer, contexts: tuple[Context, ...], citations: tuple[str, ...]) -> bool:
+    """Whether these of the answer's contexts or citations are what the rules call a leak."""
+    return bool(leaked_ids(case, replace(answer, contexts=contexts, citations=citations)))
 
 
 def _cells(row: CaseRow, columns: Mapping[str, bool | None], lang: str) -> list[Cell]:
@@ -369,6 +391,6 @@ def _cells(row: CaseRow, columns: Mapping[str, bool | None], lang: str) -> list[
         is_bad = value is bad
         if column == "did_abstain" and row.expect_refusal is not None:
             is_bad = value != row.expect_refusal
-        text = UNSCORED[lang].get(value, value) if column == "unscored_reason" else _text(value, lang)
+        text = UNSCORED[lang].get(value, value) if column == "unscored_reason" else value_text(value, lang)
         cells.append(Cell(COLUMNS[lang][column], text, is_bad))
     return cells

@@ -1,7 +1,7 @@
 """What each number, column and cause of `report.html` means, in English and Chinese. No number and no markup here.
 
 `METRICS`: name → (label, one sentence on what it says and does not). `CAUSES`: name → (label, what went wrong, where
-to mend it). `SENTENCES_ZH`: the fixed English sentences of summary and manifest; any other is shown as it stands.
+to mend it).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "out.",
         ),
         "judge.score.mean": (
-            "Mean score (1 to 5)",
+            "Mean score",
             "Mean of the decided scores; how good a 4 is only people's labels can tell.",
         ),
         "judge.undecided": (
@@ -121,6 +121,11 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Flip rate",
             "Share of cases whose first two verdicts differ; at temperature 0 a server may simply repeat itself, so "
             "a low rate shows neither that the judge is sure nor that it is right.",
+        ),
+        "judge.alike": (
+            "First two replies alike",
+            "Share of cases whose first two replies are word for word the same: near 100 %, the server repeats itself, "
+            "and the flip rate says nothing of the judge's doubts.",
         ),
         "judge.unstable_share": (
             "Unstable",
@@ -169,13 +174,17 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "没有拒答、且含有评审在检索结果中找不到依据的内容的占比；这类内容也可能碰巧属实。",
         ),
         "judge.correctness": ("作答者中有依据", "没有拒答的回答中，评审认为有依据的占比；拒答不计入。"),
-        "judge.score.mean": ("平均分（1 到 5）", "已定分数的平均值；4 分究竟算多好，只有人工标注能回答。"),
+        "judge.score.mean": ("平均分", "已定分数的平均值；4 分究竟算多好，只有人工标注能回答。"),
         "judge.undecided": ("未定", "多次评审后仍无法定论的用例数；既不算通过，也不算失败。"),
         "judge.unscored": ("未评出", "评审回复全部无法读取的用例数；既不算通过，也不算失败。"),
         "judge.flip_rate": (
             "翻转率",
             "前两次评审结论不同的用例占比；温度为 0 时服务可能只是重复自己，"
             "所以翻转率低既不说明评审有把握，也不说明它判得对。",
+        ),
+        "judge.alike": (
+            "前两次逐字相同",
+            "前两次回复逐字相同的用例占比；接近 100% 时，是服务在重复自己，翻转率说明不了评审有无疑虑。",
         ),
         "judge.unstable_share": ("不稳定", "任意两次评审结论不同的用例占比；评审会提前停止，各用例被问的次数不一。"),
         "judge.expectation_conflict": (
@@ -325,6 +334,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "n_votes": "read",
         "flipped": "first two differ",
         "unstable": "any two differ",
+        "alike": "first two replies word for word the same",
     },
     "zh": {
         "rule_correct": "规则全部满足",
@@ -362,36 +372,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "n_votes": "已读",
         "flipped": "前两次不同",
         "unstable": "有两次不同",
+        "alike": "前两次回复逐字相同",
     },
-}
-
-SENTENCES_ZH: Mapping[str, str] = {
-    "no case of this type states an expectation": "该类型没有用例写明预期",
-    "no case of this type has a decided pass": "该类型没有用例得出通过与否",
-    "no answered case has both relevant documents and contexts with ids": "没有已答用例兼有相关文档与带 id 的检索结果",
-    "no answered case states an expectation": "没有已答用例写明预期",
-    "no answer states a key point of its case": "没有回答说出所属用例的要点",
-    "no answered case has must_include": "没有已答用例写明 must_include",
-    "no answered case has must_not_include": "没有已答用例写明 must_not_include",
-    "no answered case in scope has acceptable wordings": "没有范围内的已答用例写明可接受的说法",
-    "no answered case states whether a refusal is expected": "没有已答用例写明是否应拒答",
-    "no drawn case has a decided pass": "应评审的用例都没有得出通过与否",
-    "no drawn case has this field decided": "应评审的用例都没有定下这一项",
-    "no graded case answered": "评出的用例都没有作答",
-    "no case has its first two repeats read": "没有用例的前两次评审都可读取",
-    "no case has two repeats read": "没有用例有两次可读取的评审",
-    "no case has a decided outcome": "没有用例得出结局",
-    "all cases": "全部用例",
-    "drawn cases, standing for all answered ones": "抽中的用例，代表全部已答用例",
-    "temperature not sent: the server's default was used": "未发送 temperature：用的是服务的默认值",
-    "max_completion_tokens in place of max_tokens": "以 max_completion_tokens 代替 max_tokens",
-    "response_format json_object in place of json_schema": "response_format 以 json_object 代替 json_schema",
-    "response_format none in place of json_schema": "没有 response_format，原定为 json_schema",
-    "instructions in the user message: no system role": "指令放在 user 消息里：服务不接受 system 角色",
-    "none: all values are equal": "无区间：各值相同",
-    "all values are equal": "各值相同",
-    "wilson": "Wilson 区间",
-    "wilson, times the answered share": "Wilson 区间，乘以已答比例",
-    "bca bootstrap over questions": "按问题重抽样（BCa bootstrap）",
-    "t over questions": "按问题的 t 区间",
 }

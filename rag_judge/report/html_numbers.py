@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_judge.report.html_glossary import METRICS, SENTENCES_ZH
+from rag_judge.report.html_glossary import METRICS
 from rag_judge.report.html_words import OUTCOMES, UNSCORED, WORDS
+from rag_judge.report.sentences import SENTENCES_ZH
 
 Tree = Mapping[str, Any]
 
@@ -217,6 +218,7 @@ def _judge(tree: Tree, lang: str) -> Section:
         _plain("judge.undecided", str(tree["undecided"]), lang),
         _plain("judge.unscored", str(sum(tree["unscored"].values())), lang, notes=(by_reason,) if by_reason else ()),
         _metric(tree, "judge.flip_rate", lang),
+        _metric(tree, "judge.alike", lang),
         _metric(tree, "judge.unstable_share", lang),
         _plain("judge.expectation_conflict", str(tree["expectation_conflict"]), lang),
     ]

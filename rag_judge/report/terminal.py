@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_judge.report.html_glossary import SENTENCES_ZH
+from rag_judge.report.sentences import SENTENCES_ZH
 
 if TYPE_CHECKING:
     from rag_judge.records import Answer, Case, CaseRow
@@ -33,6 +33,9 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "fabrication": "Fabrication rate",
         "undecided": "undecided",
         "unscored": "unscored",
+        "flip": "Flip rate",
+        "alike": " (the two replies are word for word the same in {n} of {of}; a judge that repeats itself is not "
+        "thereby right)",
         "no_answer": "No answer",
         "not_applicable": "n/a ({reason})",
         "failures": "{n} failed cases (details in {path})",
@@ -56,11 +59,40 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "fabrication": "编造率",
         "undecided": "未定",
         "unscored": "未评出",
+        "flip": "翻转率",
+        "alike": "(两次回复逐字相同 {n}/{of};评审前后一致不等于判得对)",
         "no_answer": "无回答",
         "not_applicable": "不适用({reason})",
         "failures": "失败样本 {n} 条(明细见 {path})",
         "failure": "[{type}] {id} 期望文档=[{expected}] 实际=[{got}] 拒答预期={refusal} 层={layer}",
         "embedded": "警告:本次运行由内置演示模型评审,其判断不优于随机。评审数字只说明流程可运行,别无他用。",
+    },
+}
+
+
+PAIR_WORDS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "ends": "{pairs} pairs, each in both orders: A better {a_wins}, B better {b_wins}, ties {ties}, "
+        "inconsistent {inconsistent} (undecided {undecided}, unscored {unscored})",
+        "not_paired": "{n} questions are no pair: no answer from A {a}, from B {b}; without context texts {n_bare}; "
+        "the rest was not drawn",
+        "win_rate": "Win rate of A (ties and inconsistent pairs count half)",
+        "consistency": "Same verdict in both orders",
+        "first": "First place preferred, of the pairs reversed by their order",
+        "longer": "The longer answer won",
+        "flip": "Flip rate of repeats",
+        "not_corrected": "This is what the judge prefers; whether people agree is not known before they have labelled.",
+    },
+    "zh": {
+        "ends": "{pairs} 对,两种次序各评:A 胜 {a_wins},B 胜 {b_wins},平 {ties},前后不一 {inconsistent}"
+        "(未定 {undecided},未评出 {unscored})",
+        "not_paired": "{n} 个问题不成对:A 无回答 {a},B 无回答 {b};缺资料文本 {n_bare};其余未抽中",
+        "win_rate": "A 的胜率(平局与前后不一各算半胜)",
+        "consistency": "两种次序结论相同",
+        "first": "次序一换就翻的对中偏向先出现者",
+        "longer": "较长的回答胜出",
+        "flip": "重复评审的翻转率",
+        "not_corrected": "这是评审的偏好;在人工标注样本之前,不知道人是否同意。",
     },
 }
 
@@ -90,9 +122,28 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
             left.insert(0, words["drawn"].format(n=judge["sampled"]["n"], of=judge["sampled"]["of"]))
         lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
         lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
+        lines.append(f"{words['flip']}: {_fraction(judge, 'flip_rate', words)}{_alike(judge, words)}")
     if summary["n_errors"]:
         lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_cases']}")
     return lines
+
+
+def pair_lines(summary: Mapping[str, Any], names: tuple[str, str], lang: str, *, embedded: bool = False) -> list[str]:
+    """The lines of a comparison; `names` are what A and B stand for."""
+    words, numbers = PAIR_WORDS[lang], summary["pairwise"]
+    lines = [WORDS[lang]["embedded"]] if embedded else []
+    lines += [f"A = {printable(names[0])}", f"B = {printable(names[1])}", words["ends"].format_map(numbers)]
+    if left := summary["n_cases"] - numbers["pairs"]:
+        silent = {side: summary["no_answer"][side] for side in ("a", "b")}
+        lines.append(words["not_paired"].format(n=left, n_bare=summary["n_without_contexts"], **silent))
+    lines.append(f"{words['win_rate']}: {_with_ends(numbers, 'win_rate_a', lang)}")
+    lines.append(f"{words['consistency']}: {_fraction(numbers, 'consistency', WORDS[lang], percent=True)}")
+    first, length = _with_ends(numbers, "first_position", lang), numbers["length"]
+    lines.append(f"{words['first']}: {first}{_p(numbers['first_position_p'])}")
+    longer = _fraction(length, "longer_won", WORDS[lang])
+    lines.append(f"{words['longer']}: {longer}{_p(length['longer_won_p'])}")
+    lines.append(f"{words['flip']}: {_with_ends(numbers, 'flip_rate', lang)}")
+    return [*lines, words["not_corrected"]]
 
 
 def failure_lines(
@@ -119,6 +170,21 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in shown)
 
 
+def _with_ends(tree: Mapping[str, Any], name: str, lang: str) -> str:
+    """A number with its interval and n, or why there is none."""
+    estimate = tree[name]
+    if estimate is None:
+        return _missing(tree, name, WORDS[lang])
+    if estimate["low"] is None:
+        return f"{estimate['value']:.2f} (n = {estimate['n']})"
+    ends = f"[{estimate['low']:.2f}, {estimate['high']:.2f}]"
+    return f"{estimate['value']:.2f} {ends} (n = {estimate['n']})"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f", p = {value:.3g}"
+
+
 def _flag(value: bool | None) -> str:
     return "-" if value is None else str(value).lower()
 
@@ -130,6 +196,14 @@ def _ids(ids: list[str]) -> str:
 def _missing(tree: Mapping[str, Any], name: str, words: Mapping[str, str]) -> str:
     reason = tree.get(f"{name}_reason", "")
     return words["not_applicable"].format(reason=SENTENCES_ZH.get(reason, reason) if words is WORDS["zh"] else reason)
+
+
+def _alike(judge: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    """How often a server answered both repeats alike, as it may at temperature 0."""
+    alike = judge.get("alike")
+    if judge["flip_rate"] is None or alike is None:
+        return ""
+    return words["alike"].format(n=round(alike["value"] * alike["n"]), of=alike["n"])
 
 
 def _fraction(tree: Mapping[str, Any], name: str, words: Mapping[str, str], *, percent: bool = False) -> str:

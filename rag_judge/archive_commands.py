@@ -1,0 +1,114 @@
+"""The commands that lay a project and show the archive: `init` and `runs`. No logic lives here.
+
+As in `cli`, what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rag_judge.options import Config, Json, Lang, Out, Quiet
+from rag_judge.printing import print_json, print_runs
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to lay the files.")] = Path(),
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Lay judge_prompts/, eval/, runs/, rag-judge.toml and a nightly workflow; nothing is overwritten.
+
+    Example: rag-judge init my-eval
+    """
+    from rag_judge.pipeline import init as lay_project
+
+    written, kept = lay_project(folder)
+    if as_json:
+        print_json({"written": [str(path) for path in written], "kept": [str(path) for path in kept]})
+        return
+    said = (
+        "{} 个文件已写入,{} 个已存在、未改动"
+        if lang == "zh"
+        else "{} files written, {} were there and stay as they are"
+    )
+    typer.echo(said.format(len(written), len(kept)))
+    for place in [] if quiet else sorted({path.relative_to(folder).parts[0] for path in written}):
+        typer.echo(f"  {folder / place}")
+    if lang != "zh" and not quiet:
+        typer.echo(
+            "next: write your cases, set [endpoint] in rag-judge.toml, then: rag-judge run --cases FILE --judge none"
+        )
+
+
+runs_app = typer.Typer(
+    help="List the runs of the archive, or show one.\n\nExample: rag-judge runs",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+
+
+@runs_app.callback()
+def runs(
+    context: typer.Context,
+    out: Out = None,
+    config: Config = None,
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the runs of the archive, or show one.
+
+    Example: rag-judge runs
+    """
+    _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
+    context.obj = {"archive": archive_of(out, config), "json": as_json}
+    if context.invoked_subcommand is None:
+        print_runs(context.obj["archive"], as_json=as_json)
+
+
+@runs_app.command("list")
+def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) -> None:
+    """List the runs of the archive, oldest first.
+
+    Example: rag-judge runs list
+    """
+    print_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
+
+
+@runs_app.command("show")
+def runs_show(
+    context: typer.Context,
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run: its folder or id.")],
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Show one run: its lines, or with --json its manifest and summary.
+
+    Example: rag-judge runs show 2026-01-31-baseline
+    """
+    from rag_judge.archive import find_run
+
+    folder = find_run(Path(out) if out else context.obj["archive"], run_name)
+    manifest = folder.manifest()
+    if as_json or context.obj["json"]:
+        summary = folder.read_json("summary.json") if folder.is_complete else None
+        print_json({"manifest": manifest, "summary": summary})
+        return
+    typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
+    if folder.is_complete:
+        for line in folder.lines():
+            typer.echo(line)
+    else:
+        typer.echo(f"not complete; go on with: rag-judge run --resume {folder.path}")
+
+
+def archive_of(out: str | None, config: Path | None) -> Path:
+    """The archive of runs, by flag, environment, settings file or default."""
+    from rag_judge.settings import load_settings
+
+    return Path(load_settings(config, os.environ, {"out": out}).run.out)

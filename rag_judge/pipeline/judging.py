@@ -1,0 +1,232 @@
+"""The judge's part of a run: how it is reached, which cases it sees, and every call sent that is not journalled yet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_judge.addresses import endpoint_url, public_url
+from rag_judge.answers import AnswerSet
+from rag_judge.archive import RunFolder
+from rag_judge.calls import AsksForCase, Journal, Progress, send_all
+from rag_judge.cases import CaseSet
+from rag_judge.engines.local_model import running_model
+from rag_judge.errors import InputError
+from rag_judge.grading import CaseGrading, GradingPlan, vote_of
+from rag_judge.judge import ModelServer, Server, answering_local_servers
+from rag_judge.pipeline.steps import Budget, World, can_be_judged, n_answered
+from rag_judge.prompts import language_of, load_prompt, prompt_folder
+from rag_judge.records import Prompt, Unscored
+from rag_judge.settings import JudgeSettings, Settings
+
+EMBEDDED = "embedded"
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+# The embedded model rambles: a short reason keeps a case within seconds.
+EMBEDDED_REASON_LENGTH, EMBEDDED_MAX_TOKENS = 24, 120
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAccess:
+    """How the judge is reached; for the embedded one the address is known only while it runs."""
+
+    model: str
+    base_url: str | None
+    api_key: str = field(repr=False, default="none")
+
+    @property
+    def embedded(self) -> bool:
+        """True for the embedded demo model."""
+        return self.base_url is None
+
+
+# --- before anything is spent --------------------------------------------------------------------------------------
+
+
+def loaded_prompts(settings: JudgeSettings, kept: Path | None = None) -> dict[str, Prompt]:
+    """The judge's prompt by language, from the folder that a run keeps of it if there is one; empty without a judge."""
+    if settings.prompt == "none":
+        return {}
+    prompts = load_prompt(kept or prompt_folder(settings.prompt, Path(settings.prompts)))
+    if any(prompt.mode == "pairwise" for prompt in prompts.values()):
+        raise InputError(f"the judge prompt {settings.prompt} compares two answers; a run grades one at a time")
+    if settings.prompt_lang != "auto":
+        language_of("", settings.prompt_lang, prompts)
+    return prompts
+
+
+def judge_access(settings: JudgeSettings, environment: Mapping[str, str]) -> JudgeAccess:
+    """How to reach the judge. Raises InputError saying what to set, and naming local servers that answer."""
+    if settings.model == EMBEDDED:
+        return JudgeAccess(EMBEDDED, None)
+    key = environment.get(settings.api_key_env, "")
+    base_url = settings.base_url or (OPENAI_BASE_URL if key else None)
+    if base_url is None:
+        found = answering_local_servers()
+        seen = f"; model servers that answer on this machine: {', '.join(found)}" if found else ""
+        raise InputError(
+            "no judge is set: give --base-url and --model of an OpenAI-compatible server (or OPENAI_BASE_URL and "
+            f"OPENAI_API_KEY in the environment), or --judge none to grade by rules alone{seen}"
+        )
+    endpoint_url(base_url)
+    if "@" in base_url.partition("://")[2].partition("/")[0]:
+        raise InputError("base URL: a user and password in it cannot be sent beside a key; leave them out")
+    if not settings.model:
+        raise InputError(f"no judge model is set: give --model, the name of a model at {public_url(base_url)}")
+    if key != key.strip() or not key.isascii() or not key.isprintable():
+        raise InputError(f"the key in {settings.api_key_env} holds white space or odd characters; set it again")
+    return JudgeAccess(settings.model, base_url, key or "none")
+
+
+# --- the judge ---------------------------------------------------------------------------------------------------
+
+
+async def ask_judge(
+    run: RunFolder,
+    cases: CaseSet,
+    answers: AnswerSet,
+    prompts: Mapping[str, Prompt],
+    settings: Settings,
+    access: JudgeAccess,
+    budget: Budget,
+    world: World,
+    *,
+    retry_unscored: bool = False,
+) -> tuple[frozenset[str] | None, dict[str, Any]]:
+    """Send every call that the journal does not hold. Returns the drawn case ids (None: all) and what was asked."""
+    taken: list[str] = []
+    n_all = len(cases)
+    order: Iterable[str] = cases.offsets
+    if budget.is_limited:
+        order = draw_order(cases, answers, settings.run.seed)
+        n_all = min(len(list(order)), budget.sample or n_all)
+
+    def to_grade(plan: GradingPlan) -> Iterator[CaseGrading]:
+        return gradings(cases, answers, plan, settings.judge.prompt_lang, _within(order, budget, world, taken))
+
+    forget = _unread(run, prompts, cases, settings) if retry_unscored else None
+    part = await send_to_judge(run, prompts, settings, access, world, n_all, to_grade, forget)
+    is_part = budget.is_limited and len(taken) < n_answered(cases, answers)
+    return frozenset(taken) if is_part else None, part
+
+
+async def send_to_judge(
+    run: RunFolder,
+    prompts: Mapping[str, Prompt],
+    settings: Settings,
+    access: JudgeAccess,
+    world: World,
+    n_all: int,
+    to_grade: Callable[[GradingPlan], Iterable[AsksForCase]],
+    forget: Callable[[str], bool] | None = None,
+) -> dict[str, Any]:
+    """Send every call that is needed and not journalled yet. Returns what was asked, for the manifest.
+
+    `to_grade` makes the cases, once the plan is known; `forget` says which kept replies are asked again.
+    """
+    with (
+        opened_server(access, settings.judge) as (server, server_name, model_sha256),
+        closing(Journal(run.journal)) as journal,
+    ):
+        if journal.n_dropped:
+            world.say(
+                f"warning: {journal.n_dropped} broken lines of {run.journal} were dropped; their calls are sent again"
+            )
+        plan = grading_plan(prompts, settings, server_name, embedded=access.embedded)
+        async with ModelServer(server, world.now, world.say) as judge:
+            await send_all(
+                to_grade(plan),
+                judge,
+                journal,
+                concurrency=1 if access.embedded else settings.judge.concurrency,
+                forget=forget or (lambda call_id: False),
+                on_progress=_judge_progress(world, n_all),
+            )
+        return {"model_sha256": model_sha256, "probe": judge.probed}
+
+
+def _judge_progress(world: World, n_all: int) -> Callable[[Progress], None]:
+    return lambda progress: world.progress("judged", progress.n_cases_done, n_all)
+
+
+@contextmanager
+def opened_server(access: JudgeAccess, settings: JudgeSettings) -> Iterator[tuple[Server, str, str | None]]:
+    """The server to ask, its name in call ids, and the hash of an embedded model's weights."""
+    patience: dict[str, Any] = {
+        "timeout_s": settings.timeout_s,
+        "attempts": settings.attempts,
+        "backoff_s": settings.backoff_s,
+        "probe": settings.probe,
+    }
+    if access.base_url is not None:
+        server = Server(access.base_url, access.model, access.api_key, body=settings.body, **patience)
+        yield server, public_url(access.base_url), None
+        return
+    with running_model() as model:
+        server = Server(model.base_url, model.model, model.api_key, body=settings.body, **patience)
+        yield server, f"embedded:{model.weights_sha256}", model.weights_sha256
+
+
+def grading_plan(prompts: Mapping[str, Prompt], settings: Settings, server_name: str, *, embedded: bool) -> GradingPlan:
+    """How the cases of a run are graded."""
+    judge = settings.judge
+    return GradingPlan(
+        prompts=prompts,
+        server=server_name,
+        model=judge.model or "",
+        n_repeats=judge.repeats,
+        seed=settings.run.seed,
+        early_stop=judge.early_stop,
+        reask=judge.reask,
+        max_tokens=judge.max_tokens or (EMBEDDED_MAX_TOKENS if embedded else None),
+        reason_max_length=EMBEDDED_REASON_LENGTH if embedded else None,
+        vary_order=judge.vary == "order",
+    )
+
+
+def draw_order(cases: CaseSet, answers: AnswerSet, seed: int) -> list[str]:
+    """The answered cases in a seeded order that does not depend on the file's: a larger sample is a longer prefix."""
+    answered = [case_id for case_id in cases.offsets if can_be_judged(answers.get(case_id))]
+    return sorted(
+        answered, key=lambda case_id: hashlib.sha256(f"{seed}\n{case_id}".encode("utf-8", "replace")).digest()
+    )
+
+
+def _within(order: Iterable[str], budget: Budget, world: World, taken: list[str]) -> Iterator[str]:
+    """The ids in order until the budget is used up; each one given out is noted in `taken`."""
+    ends_at = None if budget.seconds is None else world.monotonic() + budget.seconds
+    for case_id in order:
+        if budget.sample is not None and len(taken) >= budget.sample:
+            return
+        if ends_at is not None and len(taken) >= budget.at_least and world.monotonic() >= ends_at:
+            return
+        taken.append(case_id)
+        yield case_id
+
+
+def gradings(
+    cases: CaseSet, answers: AnswerSet, plan: GradingPlan, prompt_lang: str, order: Iterable[str]
+) -> Iterator[CaseGrading]:
+    """Yield what there is to ask of each case in this order that has an answer and contexts to judge it by."""
+    for case_id in order:
+        answer = answers.get(case_id)
+        if can_be_judged(answer):
+            case = cases.get(case_id)
+            prompt = plan.prompts[language_of(case.question, prompt_lang, plan.prompts)]
+            yield CaseGrading(case, answer, prompt, plan)
+
+
+def _unread(run: RunFolder, prompts: Mapping[str, Prompt], cases: CaseSet, settings: Settings) -> Callable[[str], bool]:
+    """Which kept replies are asked again: those that today's parser cannot read."""
+    unread = set()
+    with closing(Journal(run.journal)) as journal:
+        for entry in journal.entries():
+            case = cases.get(entry["case_id"])
+            prompt = prompts[language_of(case.question, settings.judge.prompt_lang, prompts)]
+            vote = vote_of(journal.result(entry["call_id"]), prompt)
+            if isinstance(vote, Unscored):
+                unread.add(entry["call_id"])
+    return unread.__contains__
