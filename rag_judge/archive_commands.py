@@ -1,4 +1,4 @@
-"""The commands that lay a project and show the archive: `init` and `runs`. No logic lives here.
+"""The commands around the archive: `init`, `runs`, and `regrade` of a run in it. No logic lives here.
 
 As in `cli`, what a command needs is imported when it runs.
 """
@@ -11,8 +11,44 @@ from typing import Annotated
 
 import typer
 
-from rag_judge.options import Config, Json, Lang, Out, Quiet
-from rag_judge.printing import print_json, print_runs
+from rag_judge.options import Config, Json, Lang, Out, Quiet, flags_of
+from rag_judge.printing import print_json, print_run, print_runs
+from rag_judge.progress import Voice
+from rag_judge.report.terminal import printable
+
+
+def regrade(
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A finished run: its folder or id.")],
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Prompt by whose fields replies are read. [the run's]")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [the run's]")] = None,
+    match: Annotated[str | None, typer.Option("--match", help="Level of ids: exact or document. [the run's]")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the new run. [the run's]")] = None,
+    out: Out = None,
+    config: Config = None,
+    lang: Lang = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read a run's kept replies again with today's parser and rules, into a new run. No call is sent.
+
+    Example: rag-judge regrade runs/2026-01-31-baseline --k 10
+    """
+    from rag_judge import pipeline
+    from rag_judge.archive import find_run
+
+    flags = flags_of(locals(), "judge k match name out lang")
+    with Voice(quiet=quiet) as voice:
+        world = pipeline.real_world(say=voice.say)
+        parent = find_run(archive_of(out, config), run_name)
+        regraded = pipeline.regrade(parent, world, flags)
+    if not as_json:
+        typer.echo(f"{len(regraded.moved)} outcomes moved")
+        for case_id, before, after in regraded.moved:
+            typer.echo(f"  {printable(case_id)}: {before} -> {after}")
+    moved = [{"id": case_id, "before": before, "after": after} for case_id, before, after in regraded.moved]
+    print_run(regraded.result, as_json=as_json, more={"moved": moved})
 
 
 def init(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_judge import __version__
-from rag_judge.archive_commands import archive_of, init, runs_app
+from rag_judge.archive_commands import init, regrade, runs_app
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
 from rag_judge.options import (
     Answers,
@@ -29,6 +29,7 @@ from rag_judge.options import (
     Cases,
     Concurrency,
     Config,
+    Deadline,
     EndpointUrl,
     Json,
     JudgeName,
@@ -36,9 +37,12 @@ from rag_judge.options import (
     K,
     Lang,
     Match,
+    MaxCalls,
     MaxTokens,
+    MaxUsd,
     MaybeCases,
     Model,
+    Models,
     Name,
     NoCache,
     NoEarlyStop,
@@ -52,6 +56,7 @@ from rag_judge.options import (
     TimeoutS,
     Vary,
     flags_of,
+    run_options,
     switches,
     system_factors,
 )
@@ -65,8 +70,8 @@ if TYPE_CHECKING:
 
 FAULT_OF_OURS = 70
 PAIR_FLAGS = (
-    "judge repeats base_url model prompt_lang judge_sample name out seed concurrency max_tokens timeout_s attempts "
-    "vary lang"
+    "judge repeats base_url prompt_lang judge_sample name out seed concurrency max_tokens timeout_s attempts "
+    "vary lang max_usd max_calls deadline"
 )
 RUN_FLAGS = f"{PAIR_FLAGS} k match endpoint"
 
@@ -98,7 +103,7 @@ def run(
     k: K = None,
     match: Match = None,
     base_url: BaseUrl = None,
-    model: Model = None,
+    model: Models = None,
     prompt_lang: PromptLang = None,
     judge_sample: JudgeSample = None,
     name: Name = None,
@@ -114,6 +119,9 @@ def run(
     max_tokens: MaxTokens = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
+    deadline: Deadline = None,
     vary: Vary = None,
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
@@ -134,8 +142,8 @@ def run(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings, unknown_variables
 
-    flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
-    _ = no_cache  # replies of other runs are never used so far, so there is nothing to switch off
+    flags = flags_of(locals(), RUN_FLAGS)
+    flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
@@ -162,7 +170,7 @@ def plan(
     k: K = None,
     match: Match = None,
     base_url: BaseUrl = None,
-    model: Model = None,
+    model: Models = None,
     prompt_lang: PromptLang = None,
     judge_sample: JudgeSample = None,
     name: Name = None,
@@ -172,6 +180,9 @@ def plan(
     max_tokens: MaxTokens = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
+    deadline: Deadline = None,
     vary: Vary = None,
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
@@ -189,8 +200,8 @@ def plan(
     from rag_judge import pipeline
     from rag_judge.settings import load_settings, unknown_variables
 
-    flags = flags_of(locals(), RUN_FLAGS) | switches(no_early_stop, no_reask) | system_factors(set_values)
-    _ = no_cache
+    flags = flags_of(locals(), RUN_FLAGS)
+    flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         settings = load_settings(config, world.environment, flags)
@@ -284,6 +295,9 @@ def pairwise(
     max_tokens: MaxTokens = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    max_usd: MaxUsd = None,
+    max_calls: MaxCalls = None,
+    deadline: Deadline = None,
     vary: Vary = None,
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
@@ -301,8 +315,7 @@ def pairwise(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings
 
-    _ = no_cache
-    flags = flags_of(locals(), PAIR_FLAGS) | switches(no_early_stop, no_reask)
+    flags = flags_of(locals(), f"{PAIR_FLAGS} model") | switches(no_early_stop, no_reask, no_cache)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, {"judge": "pairwise", **flags})
@@ -317,41 +330,7 @@ def pairwise(
     print_run(result, as_json=as_json)
 
 
-@app.command()
-def regrade(
-    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A finished run: its folder or id.")],
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Prompt by whose fields replies are read. [the run's]")
-    ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [the run's]")] = None,
-    match: Annotated[str | None, typer.Option("--match", help="Level of ids: exact or document. [the run's]")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the new run. [the run's]")] = None,
-    out: Out = None,
-    config: Config = None,
-    lang: Lang = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Read a run's kept replies again with today's parser and rules, into a new run. No call is sent.
-
-    Example: rag-judge regrade runs/2026-01-31-baseline --k 10
-    """
-    from rag_judge import pipeline
-    from rag_judge.archive import find_run
-
-    flags = flags_of(locals(), "judge k match name out lang")
-    with Voice(quiet=quiet) as voice:
-        world = pipeline.real_world(say=voice.say)
-        parent = find_run(archive_of(out, config), run_name)
-        regraded = pipeline.regrade(parent, world, flags)
-    if not as_json:
-        typer.echo(f"{len(regraded.moved)} outcomes moved")
-        for case_id, before, after in regraded.moved:
-            typer.echo(f"  {printable(case_id)}: {before} -> {after}")
-    moved = [{"id": case_id, "before": before, "after": after} for case_id, before, after in regraded.moved]
-    print_run(regraded.result, as_json=as_json, more={"moved": moved})
-
-
+app.command()(regrade)
 app.command()(init)
 app.add_typer(runs_app, name="runs")
 

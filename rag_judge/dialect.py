@@ -127,14 +127,16 @@ def _messages(call: Call, dialect: Dialect) -> list[dict[str, str]]:
 
 
 def probe_for(call: Call) -> Call:
-    """A call like this one, of no case: the same instructions and parameters, another question and schema."""
-    parameters = {
-        **call.parameters,
-        "response_format": {
+    """A call like this one, of no case: the same instructions and parameters, another question and schema.
+
+    No schema where the call has none: what the server does with schemas is then neither learned nor needed.
+    """
+    parameters = dict(call.parameters)
+    if "response_format" in parameters:
+        parameters["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": "probe", "strict": True, "schema": PROBE_SCHEMA},
-        },
-    }
+        }
     instructions = [message for message in call.messages if message["role"] == "system"]
     messages = (*instructions, {"role": "user", "content": PROBE_QUESTION})
     return Call("probe", "", repeat=0, order=None, variant="probe", messages=messages, parameters=parameters)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_judge.prompts import json_schema, messages_for, pair_messages_for, pass_rule, reask_message
+from rag_judge.prose import read_prose_body
 from rag_judge.records import Answer, Call, CallFailure, Case, Decision, Prompt, Reply, Unscored
 from rag_judge.responses import reply_text
 from rag_judge.verdicts import read_body
@@ -38,6 +39,7 @@ class GradingPlan:
     reask: bool = True
     max_tokens: int | None = None  # in place of the prompt's own
     reason_max_length: int | None = None
+    judge: int = 0  # which of several judges
     vary_order: bool = False  # show the contexts of each further repeat in another order
 
 
@@ -97,18 +99,19 @@ class Repeats:
         return self._call(call.repeat, (*call.messages, said, {"role": "user", "content": request}), variant="reask")
 
     def _call(self, repeat: int, messages: tuple[Mapping[str, str], ...], variant: str | None) -> Call:
-        schema = json_schema(self.prompt.fields, self.plan.reason_max_length)
         parameters: dict[str, Any] = {
             "temperature": 0,
             # Another seed for each repeat: where the server samples all the same, repeats are draws of their own.
             "seed": self.plan.seed + repeat,
             "max_tokens": self.plan.max_tokens or self.prompt.max_tokens,
-            "response_format": {
+        }
+        if not self.prompt.reading:  # a judge that is read in prose must not be held to a form
+            schema = json_schema(self.prompt.fields, self.plan.reason_max_length)
+            parameters["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-            },
-        }
-        call = Call("", self.case_id, repeat, self.order, variant, messages, parameters)
+            }
+        call = Call("", self.case_id, repeat, self.order, variant, messages, parameters, self.plan.judge)
         return replace(call, call_id=call_id(self.plan, self.prompt.version, call))
 
 
@@ -203,6 +206,8 @@ def vote_of(result: Result, prompt: Prompt) -> Vote:
         return Unscored(result.cause, result.detail)
     if result.cut is not None:
         return Unscored("context_too_long", result.cut)
+    if prompt.reading:
+        return read_prose_body(result.raw, prompt.reading)
     return read_body(result.raw, prompt.fields)
 
 

@@ -9,6 +9,7 @@ stays visible, and the journal keeps what the server really sent.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 from rag_judge.addresses import endpoint_url, is_local, public_url
 from rag_judge.dialect import Dialect, TokenCount, as_sent, body_for, obeys_schema, probe_for, token_count
 from rag_judge.errors import CannotGoOn
+from rag_judge.money import estimated_prompt
+from rag_judge.pace import Pace
 from rag_judge.records import Call, CallFailure, Reply, Usage
 from rag_judge.responses import (
     Accepted,
@@ -76,9 +79,12 @@ class Probed:
 class ModelServer:
     """A judge behind an OpenAI-compatible address. Use it in an `async with`."""
 
-    def __init__(self, server: Server, now: Callable[[], datetime], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, server: Server, now: Callable[[], datetime], say: Callable[[str], None], pace: Pace | None = None
+    ) -> None:
         """`now` is the clock for Retry-After dates; `say` gets a line when the server asks to wait long."""
         self.server = server
+        self.pace = pace or Pace(1_000_000, time.monotonic)
         self.dialect = Dialect()
         self.probed: Probed | None = None  # known after the first call
         self._has_replied = False
@@ -112,11 +118,9 @@ class ModelServer:
 
     async def ask(self, call: Call) -> Reply | CallFailure:
         """The reply to a call, or why none came after every try. Raises CannotGoOn for a fault of the whole run."""
-        import time
-
         from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
-        await self._learn(call)
+        await self.learn(call)
         started = time.monotonic()
         attempts = 0
         try:
@@ -141,7 +145,11 @@ class ModelServer:
         raw = self._redacted(raw)
         return Reply(raw, meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent, cut)
 
-    async def _learn(self, call: Call) -> None:
+    def body(self, call: Call) -> dict[str, Any]:
+        """The request that a call is, as far as the server is known by now."""
+        return body_for(call, self.dialect, self.server.model, self.server.body)
+
+    async def learn(self, call: Call) -> None:
         """Send one probe like this call, before any call goes out. What it cannot show is learned from refusals."""
         import asyncio
 
@@ -164,7 +172,7 @@ class ModelServer:
             if not isinstance(meaning, Accepted):
                 self.probed = Probed(None, None, Usage(None, None))
                 return
-            asked = self.dialect.response_format == "json_schema"
+            asked = "response_format" in probe.parameters and self.dialect.response_format == "json_schema"
             obeyed = obeys_schema(reply_text(raw), meaning.finish_reason) if asked else None
             if obeyed is False:
                 self.dialect = replace(self.dialect, response_format="json_object")
@@ -186,14 +194,19 @@ class ModelServer:
         """One try, in which refused parameters are given up one after another."""
         for _ in range(MAX_REPAIRS + 1):
             dialect = self.dialect
-            body = body_for(call, dialect, self.server.model, self.server.body)
+            body = self.body(call)
             sent = as_sent(body, call, self.server.body)
-            status, headers, raw = await self._post(body, sent)
+            await self.pace.enter(estimated_prompt(call))
+            with self.pace.counted():
+                status, headers, raw = await self._post(body, sent)
             meaning = meaning_of(status, headers, raw, self._now(), public_url(self.server.base_url))
             if isinstance(meaning, Accepted | CaseRefused):
                 self._has_replied = True
+                self.pace.succeeded(headers)
                 return body, raw, meaning
             if isinstance(meaning, TryAgain):
+                if meaning.too_fast and (meaning.wait_s or 0) <= LONGEST_WAIT_S:
+                    self.pace.too_fast(meaning.wait_s)
                 if (meaning.wait_s or 0) > LONGEST_WAIT_S:
                     wait = f"the judge asks to wait {meaning.wait_s:.0f} s, go on later"
                     raise CannotGoOn(self._redacted(f"{wait}: {meaning.detail}"))

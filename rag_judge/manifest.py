@@ -17,9 +17,10 @@ from rag_judge import __version__
 from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
-from rag_judge.calls import JournalCost
 from rag_judge.cases import CaseSet
+from rag_judge.journal import JournalCost, JudgeShare
 from rag_judge.judge import Probed
+from rag_judge.money import Price, Spend
 from rag_judge.records import Prompt
 from rag_judge.settings import NOT_KEPT, Settings
 
@@ -86,20 +87,20 @@ def judge_entry(
     base_url: str | None,
     model: str,
     asked: Mapping[str, Any],
-    cost: JournalCost,
+    share: JudgeShare,
     *,
     embedded: bool,
     model_sha256: str | None,
     probed: Probed | None = None,
 ) -> Tree:
     """Which judge, what was asked of it, and what it then really was sent (its server may refuse parameters)."""
-    sent = [json.loads(parameters) for parameters in sorted(cost.sent)]
+    sent = [json.loads(parameters) for parameters in sorted(share.sent)]
     return {
         "base_url": base_url,
         "model": model,
-        "models_reported": sorted(cost.models),
+        "models_reported": sorted(share.models),
         "parameters": {"asked": dict(asked), "sent": sent},
-        "fallbacks": fallbacks(sent),
+        "fallbacks": fallbacks(sent, wants_schema="response_format" in asked),
         "embedded": embedded,
         "model_sha256": model_sha256,
         "probe": None if probed is None else _probe_entry(probed),
@@ -111,7 +112,7 @@ def _probe_entry(probed: Probed) -> Tree:
     return {"schema_obeyed": probed.schema_obeyed, **asdict(probed.usage)}
 
 
-def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
+def fallbacks(sent: Sequence[Mapping[str, Any]], *, wants_schema: bool = True) -> list[str]:
     """What the server did not take as planned, read from what it was sent in the end."""
     found = set()
     for parameters in sent:
@@ -127,31 +128,38 @@ def fallbacks(sent: Sequence[Mapping[str, Any]]) -> list[str]:
             found.add("thinking switched off")
         found |= {f"{name} not sent" for name in parameters.get("refused", ())}
         form = parameters.get("response_format", {}).get("type", "none")
-        if form != "json_schema":
+        if wants_schema and form != "json_schema":
             found.add(f"response_format {form} in place of json_schema")
         if parameters.get("system_role") is False:
             found.add("instructions in the user message: no system role")
     return sorted(found)
 
 
-def cost_entry(cost: JournalCost, not_needed: int, prices: tuple[float | None, float | None]) -> Tree:
-    """What the run cost; `not_needed` are the planned calls that could change nothing.
+def cost_entry(cost: JournalCost, not_needed: int, prices: Sequence[Price | None]) -> Tree:
+    """What the run cost; `not_needed` are the planned calls that could change nothing, `prices` are by judge.
 
-    `usd` is null without prices; tokens that a server did not count are named, not guessed.
+    `usd` is of the tokens that the server counted: a lower bound where `usd_is_complete` is false, because it did not
+    count for some replies; their estimated tokens stand apart. Without a price it is null.
     """
-    usd = None
-    if None not in prices:
-        usd = (cost.prompt_tokens * (prices[0] or 0) + cost.completion_tokens * (prices[1] or 0)) / 1_000_000
+    spends = [cost.judges[judge].spend if judge in cost.judges else Spend() for judge in range(len(prices))]
+    priced = [(spend, price) for spend, price in zip(spends, prices, strict=True) if price is not None]
+    has_price = bool(priced) and len(priced) == len(spends)
+    without_usage = sum(spend.without_usage for spend in spends)
     return {
         "calls": cost.calls,
-        "cached": 0,
+        "cached": cost.cached,
         "resent": cost.resent,
         "reasked": cost.reasked,
         "not_needed": not_needed,
-        "prompt_tokens": cost.prompt_tokens,
-        "completion_tokens": cost.completion_tokens,
-        "calls_without_usage": cost.without_usage,
-        "usd": usd,
+        "prompt_tokens": sum(spend.prompt_tokens for spend in spends),
+        "completion_tokens": sum(spend.completion_tokens for spend in spends),
+        "calls_without_usage": without_usage,
+        "estimated_prompt_tokens": sum(spend.estimated_prompt_tokens for spend in spends),
+        "estimated_completion_tokens": sum(spend.estimated_completion_tokens for spend in spends),
+        "usd": sum(spend.usd(price) for spend, price in priced) if has_price else None,
+        "usd_is_complete": without_usage == 0 if has_price else None,
+        "usd_with_estimates": sum(spend.usd_with_estimates(price) for spend, price in priced) if has_price else None,
+        "prices": [None if price is None else asdict(price) for price in prices],
     }
 
 
@@ -160,6 +168,8 @@ def saved_settings(settings: Settings) -> Tree:
     tree = asdict(settings)
     if settings.judge.base_url is not None:
         tree["judge"]["base_url"] = public_url(settings.judge.base_url)
+    for member in tree["judge"]["panel"]:
+        member["base_url"] = None if member["base_url"] is None else public_url(member["base_url"])
     if settings.endpoint.url is not None:
         tree["endpoint"]["url"] = public_address(settings.endpoint.url)
     tree["endpoint"]["headers"] = {

@@ -24,6 +24,10 @@ Match = Annotated[
 ]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="OpenAI-compatible model server of the judge.")]
 Model = Annotated[str | None, typer.Option("--model", help="The judge's model, or 'embedded' (a demo model).")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="The judge's model, or 'embedded'. Given several times, the models judge as a panel."),
+]
 PromptLang = Annotated[str | None, typer.Option("--prompt-lang", help="Language of the judge prompt: auto, en or zh.")]
 JudgeSample = Annotated[
     int | None, typer.Option("--judge-sample", help="Judge only N answered cases, drawn by seed; rules grade all.")
@@ -44,7 +48,12 @@ NoEarlyStop = Annotated[
     bool, typer.Option("--no-early-stop", help="Send every repeat, also those that decide nothing.")
 ]
 NoReask = Annotated[bool, typer.Option("--no-reask", help="Never ask once more after an unreadable reply.")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Take no reply from an earlier run (none is taken so far).")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Take no reply from an earlier run, and keep none.")]
+MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Stop before the run costs more, in US dollars.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", help="Stop after that many judge calls.")]
+Deadline = Annotated[
+    str | None, typer.Option("--deadline", help="Stop then: a duration (90s, 30m, 2h) or a time of day (06:30).")
+]
 SetValues = Annotated[
     list[str] | None,
     typer.Option("--set", help="key=value of the system under test; also seen by the request template."),
@@ -60,9 +69,15 @@ def flags_of(given: Mapping[str, Any], names: str) -> dict[str, Any]:
     return {name: given[name] for name in names.split() if given[name] is not None}
 
 
-def switches(no_early_stop: bool, no_reask: bool) -> dict[str, Any]:
+def switches(no_early_stop: bool, no_reask: bool, no_cache: bool) -> dict[str, Any]:
     """The settings that these switches turn off."""
-    return ({"early_stop": False} if no_early_stop else {}) | ({"reask": False} if no_reask else {})
+    given = {"early_stop": no_early_stop, "reask": no_reask, "cache": no_cache}
+    return {name: False for name, off in given.items() if off}
+
+
+def run_options(models: list[str] | None, off: dict[str, Any], set_values: list[str] | None) -> dict[str, Any]:
+    """What `run` and `plan` are told beside plain flags: the judges' models, switches turned off, `--set` values."""
+    return ({"models": models} if models else {}) | off | system_factors(set_values)
 
 
 def system_factors(set_values: list[str] | None) -> dict[str, Any]:

@@ -50,7 +50,8 @@ def conclude(graded: GradedCase) -> Outcome:
     if name == "no_answer":
         return Outcome(name, evidence=graded.answer.error)
     if name != "fail":
-        return Outcome(name, evidence=None if graded.decision is None else graded.decision.reason)
+        decision = graded.decision
+        return Outcome(name, evidence=None if decision is None else decision.reason or decision.unscored_detail)
     for cause, seen in _QUESTIONS:
         evidence = seen(graded)
         if evidence is not None:

@@ -70,7 +70,7 @@ def print_plan(planned: PlannedSpend) -> None:
     unknown = "not known before the answers are collected"
     tokens = planned.prompt_tokens_at_most
     usd = planned.usd_at_most
-    no_price = "not known: set usd_per_million_prompt_tokens and usd_per_million_completion_tokens under [judge]"
+    no_price = 'not known: no price of the model; give one under [judge.prices."MODEL"] in rag-judge.toml'
     typer.echo(f"cases: {planned.n_cases}")
     typer.echo(f"questions to ask the endpoint: {planned.n_questions_to_ask}")
     typer.echo(f"cases to judge: {planned.n_to_judge}")
@@ -79,7 +79,7 @@ def print_plan(planned: PlannedSpend) -> None:
         typer.echo(f"and one more for each reply that cannot be read: up to {planned.reasks_at_most}")
     typer.echo(f"prompt tokens, estimated: {unknown if tokens is None else f'up to {tokens}'}")
     typer.echo(f"completion tokens: up to {planned.completion_tokens_at_most}")
-    typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD'}")
+    typer.echo(f"money: {no_price if usd is None else f'up to {usd:.4f} USD ({planned.price})'}")
     for message in planned.first_messages:
         typer.echo(f"--- first prompt, {message['role']}")
         typer.echo(message["content"])

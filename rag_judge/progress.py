@@ -42,20 +42,20 @@ class Voice:
         else:
             print("\n".join(printable(part) for part in line.split("\n")), file=sys.stderr, flush=True)
 
-    def progress(self, what: str, n_done: int, n_all: int) -> None:
-        """So many of so many are done."""
+    def progress(self, what: str, n_done: int, n_all: int, note: str = "") -> None:
+        """So many of so many are done; `note` says more about how it goes."""
         if self._quiet:
             return
         if sys.stderr.isatty():
-            self._draw(what, n_done, n_all)
+            self._draw(what, n_done, n_all, note)
             return
         now = self._monotonic()
         last = self._last_line_at.setdefault(what, now)
         if now - last >= LINE_EVERY_S:
             self._last_line_at[what] = now
-            self.say(f"{what}: {n_done} of {n_all}")
+            self.say(f"{what}: {n_done} of {n_all}" + (f" ({note})" if note else ""))
 
-    def _draw(self, what: str, n_done: int, n_all: int) -> None:
+    def _draw(self, what: str, n_done: int, n_all: int, note: str) -> None:
         if self._bar is None:
             from rich.console import Console
             from rich.progress import Progress
@@ -64,4 +64,5 @@ class Voice:
             self._bar.start()
         if what not in self._tasks:
             self._tasks[what] = self._bar.add_task(what, total=n_all)
-        self._bar.update(self._tasks[what], completed=n_done, total=n_all)
+        # The bar shows its own time left; the description is no markup, because nothing of a case stands in it.
+        self._bar.update(self._tasks[what], completed=n_done, total=n_all, description=f"{what} {note}".strip())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_judge.errors import InputError
-from rag_judge.prompt_settings import PAIR_CHOICES, checked_fields, score_of
+from rag_judge.prompt_settings import PAIR_CHOICES, checked_fields, checked_reading, score_of
 from rag_judge.records import Answer, Case, Context, Prompt, Value, VerdictField
 from rag_judge.text import is_chinese
 
@@ -63,6 +63,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{settings_path}: not valid TOML: {error}") from error
     fields = checked_fields(settings, settings_path)
+    reading = checked_reading(settings, fields, settings_path)
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(f"{name}\n{sources[name]}\n".encode())
@@ -79,6 +80,7 @@ def load_prompt(folder: Path) -> dict[str, Prompt]:
                 pass_at=settings.get("pass_at"),
                 max_tokens=settings.get("max_tokens", 400),
                 template=sources[f"{lang}.j2"],
+                reading=reading,
             )
             _check(prompts[lang], folder / f"{lang}.j2")
     if not prompts:

@@ -140,6 +140,7 @@ class Prompt:
     pass_at: int | None
     max_tokens: int
     template: str
+    reading: Mapping[str, Mapping[Value, tuple[str, ...]]] = field(default_factory=dict)  # of prose; empty: JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ class Reply:
     attempts: int
     sent: Mapping[str, Any]  # the parameters that were really sent
     cut: str | None = None  # what shows that the server did not read the whole prompt
+    cached: bool = False  # a kept reply of an earlier run to the very same request
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,7 @@ class Decision:
     unscored_reason: UnscoredReason | None  # of the last planned repeat; None unless no repeat was read
     reason: str | None  # the judge's own words, of the last read repeat
     alike: bool | None = None  # the first two replies are the same text; None unless both came
+    unscored_detail: str | None = None  # what was found in place of the last planned repeat's verdict, if none was read
 
     @property
     def is_undecided(self) -> bool:
@@ -309,6 +312,8 @@ class CaseRow:
     other_fields: str | None = None  # decided values of a prompt's further fields, as JSON
     question_sha256: str | None = None
     alike: bool | None = None  # the first two replies are word for word the same
+    judges: str | None = None  # of several judges, what each decided, as JSON by model
+    judges_disagree: bool | None = None  # two judges decided a field differently
 
 
 # --- two answers side by side -----------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class TryAgain:
 
     detail: str
     wait_s: float | None = None
+    too_fast: bool = False  # the server refused one request too many
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def meaning_of(status: int, headers: Mapping[str, str], body: str, now: datetime
     if status in (400, 422):
         return _refused_parameter(named, detail)
     if status in (408, 409, 425, 429) or status >= 500:
-        return TryAgain(detail, retry_after_s(headers, now))
+        return TryAgain(detail, retry_after_s(headers, now), too_fast=status == 429)
     return RunRefused("bad_request", detail)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -38,6 +38,23 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceSettings:
+    """US dollars per million tokens."""
+
+    prompt: float
+    completion: float
+
+
+@dataclass(frozen=True, slots=True)
+class PanelJudge:
+    """One of several judges; what it does not say is as for the others."""
+
+    model: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeSettings:
     """Which model judges, and how it is asked."""
 
@@ -46,6 +63,7 @@ class JudgeSettings:
     prompts: str = "judge_prompts"
     base_url: str | None = None
     model: str | None = None
+    panel: list[PanelJudge] = field(default_factory=list)  # several judges in place of one
     api_key_env: str = "OPENAI_API_KEY"
     repeats: int = 3
     sample: int | None = None  # judge only that many cases, drawn by seed
@@ -59,13 +77,28 @@ class JudgeSettings:
     max_tokens: int | None = None
     probe: bool = True  # one request before the first, to learn what the server can do
     body: dict[str, Any] = field(default_factory=dict)  # further fields of every request, as the server wants them
-    usd_per_million_prompt_tokens: float | None = None
-    usd_per_million_completion_tokens: float | None = None
+    prices: dict[str, PriceSettings] = field(default_factory=dict)  # by model; they win over the table that ships
+    max_usd: float | None = None  # of the whole run, however often it is resumed
+    max_calls: int | None = None
+    deadline: str | None = None  # a duration (90s, 30m, 2h) or a time of day (06:30)
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    cache: bool = True  # take readable replies of earlier runs to the very same requests
+    cache_days: float = 30.0
+    cache_mb: float = 500.0
 
-    @property
-    def prices(self) -> tuple[float | None, float | None]:
-        """US dollars per million prompt and completion tokens, where they are set."""
-        return self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens
+    def members(self) -> list[JudgeSettings]:
+        """The settings of each judge: of the panel's members, or of the only one."""
+        return [
+            replace(
+                self,
+                model=member.model,
+                base_url=member.base_url or self.base_url,
+                api_key_env=member.api_key_env or self.api_key_env,
+                panel=[],
+            )
+            for member in self.panel
+        ] or [self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +150,10 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "timeout_s": ("judge", "timeout_s"),
     "attempts": ("judge", "attempts"),
     "max_tokens": ("judge", "max_tokens"),
+    "max_usd": ("judge", "max_usd"),
+    "max_calls": ("judge", "max_calls"),
+    "deadline": ("judge", "deadline"),
+    "cache": ("judge", "cache"),
     "endpoint": ("endpoint", "url"),
     "endpoint_concurrency": ("endpoint", "concurrency"),
     "endpoint_timeout_s": ("endpoint", "timeout_s"),
@@ -127,11 +164,15 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OURS_IN_BODY = frozenset(
     {"model", "messages", "temperature", "seed", "max_tokens", "max_completion_tokens", "n", "stream"}
 )
-SWITCHES = frozenset({"early_stop", "reask", "probe"})
+SWITCHES = frozenset({"early_stop", "reask", "probe", "cache"})
 AT_MOST: Mapping[str, float] = {"run.max_unscored": 1, "run.max_unanswered": 1}
 AT_LEAST: Mapping[str, float] = {
-    "judge.usd_per_million_prompt_tokens": 0,
-    "judge.usd_per_million_completion_tokens": 0,
+    "judge.max_usd": 0,
+    "judge.max_calls": 0,
+    "judge.requests_per_minute": 1,
+    "judge.tokens_per_minute": 1,
+    "judge.cache_days": 0,
+    "judge.cache_mb": 0,
     "run.k": 1,
     "run.seed": 0,
     "run.max_unscored": 0,
@@ -172,11 +213,22 @@ def load_settings(
     for name, value in flags.items():
         if name == "system":
             tree["system"].update(value)
+        elif name == "models":
+            _take_models(tree["judge"], value)
         elif value is not None:
             section, key = PLACES[name]
             tree[section][key] = value
             origin[section, key] = f"--{name.replace('_', '-')}"
     return _checked(tree, origin)
+
+
+def _take_models(judge: dict[str, Any], models: Sequence[str]) -> None:
+    """One `--model` is the judge, several are a panel; what the file says of a member by its model stays."""
+    known = {member.get("model"): member for member in judge.get("panel", []) if isinstance(member, dict)}
+    if len(models) == 1 and models[0] not in known:
+        judge.update(model=models[0], panel=[])
+    else:
+        judge["panel"] = [known.get(model, {"model": model}) for model in models]
 
 
 def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
@@ -189,7 +241,10 @@ def unknown_variables(environment: Mapping[str, str], settings: Settings) -> lis
 
 # What may differ when a run is resumed: how patiently things are asked, never what is asked.
 PATIENCE = frozenset(
-    {"concurrency", "timeout_s", "attempts", "endpoint_concurrency", "endpoint_timeout_s", "endpoint_attempts", "lang"}
+    {
+        *("concurrency", "timeout_s", "attempts", "endpoint_concurrency", "endpoint_timeout_s", "endpoint_attempts"),
+        *("lang", "max_usd", "max_calls", "deadline", "cache"),
+    }
 )
 
 
@@ -202,7 +257,10 @@ def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], today: 
         if value is None or name in PATIENCE:
             continue
         section, key = PLACES.get(name, ("system", name))
-        before = saved["system"] if name == "system" else saved[section][key]
+        if name == "models":
+            before: Any = [member["model"] for member in saved["judge"]["panel"]] or [saved["judge"]["model"]]
+        else:
+            before = saved["system"] if name == "system" else saved[section][key]
         if name in ("base_url", "endpoint"):
             value = public_url(value) if name == "base_url" else public_address(value)
         if name == "system" and all(before.get(factor) == told for factor, told in value.items()):
@@ -218,6 +276,8 @@ def _with_secrets(own: Settings, today: Settings) -> Settings:
     judge, endpoint = own.judge, own.endpoint
     if judge.base_url and today.judge.base_url and public_url(today.judge.base_url) == judge.base_url:
         judge = replace(judge, base_url=today.judge.base_url)
+    if [member.model for member in judge.panel] == [member.model for member in today.judge.panel]:
+        judge = replace(judge, panel=today.judge.panel)
     if endpoint.url and today.endpoint.url and public_address(today.endpoint.url) == endpoint.url:
         endpoint = replace(endpoint, url=today.endpoint.url)
     if NOT_KEPT in endpoint.headers.values():
@@ -309,9 +369,15 @@ def _check_ranges(settings: Settings, origin: Mapping[tuple[str, str], str]) -> 
 def _check_texts(settings: Settings, origin: Mapping[tuple[str, str], str]) -> None:
     if not settings.run.out.strip():
         raise InputError(f"{origin.get(('run', 'out'), 'run.out')}: found blank text, expected a folder")
-    if not _VARIABLE_NAME.fullmatch(settings.judge.api_key_env):
+    models = [member.model for member in settings.judge.panel]
+    if len(set(models)) < len(models):
+        raise InputError(f"judge.panel: found {models}, expected each model once")
+    if not all(_VARIABLE_NAME.fullmatch(member.api_key_env) for member in settings.judge.members()):
         # What stands there may be the key itself: it is not repeated.
         raise InputError("judge.api_key_env: expected the name of an environment variable, not a key")
+    for model, price in settings.judge.prices.items():
+        if not (0 <= price.prompt <= 1e6 and 0 <= price.completion <= 1e6):
+            raise InputError(f"judge.prices.{model}: found {price}, expected US dollars per million tokens, at least 0")
     if taken := sorted(set(settings.judge.body) & OURS_IN_BODY):
         raise InputError(f"judge.body: {taken[0]} is set by rag-judge itself; leave it out")
     for name, value in settings.system.items():

@@ -6,20 +6,21 @@ This is the one place where retrieval, rules, decision and outcome of a case mee
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag_judge.answers import AnswerSet, has_context_texts
-from rag_judge.calls import RecordedReplies
 from rag_judge.cases import CaseSet, question_hash
 from rag_judge.grading import decision_of
+from rag_judge.journal import RecordedReplies
 from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
 from rag_judge.prompt_settings import score_of
-from rag_judge.prompts import language_of
+from rag_judge.prompts import language_of, pass_rule
 from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, RetrievalScores, RuleChecks
 from rag_judge.retrieval import MatchLevel, score_ranking
 from rag_judge.rules import check
+from rag_judge.votes import judges_disagree, panel_decision
 
 # Verdict fields with a column of their own; every other one stands in `other_fields`.
 NAMED_FIELDS = ("grounded", "complete", "should_abstain")
@@ -50,6 +51,7 @@ class Measures:
     prompts: Mapping[str, Prompt]
     prompt_lang: str
     n_repeats: int
+    models: tuple[str, ...] = ("",)  # one a judge
 
     @property
     def judged(self) -> bool:
@@ -74,13 +76,18 @@ def case_rows(
         rules = check(case, answer)
         is_drawn = measures.judged and has_context_texts(answer) and (drawn is None or case.id in drawn)
         decision, score = None, None
+        decisions: list[Decision] = []
         if is_drawn and replies is not None:
             prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
-            kept = replies.of_case(case.id)
-            decision = decision_of(kept, prompt, measures.n_repeats, bool(rules.did_abstain))
+            decisions = [
+                decision_of(replies.of_case(case.id, judge=j), prompt, measures.n_repeats, bool(rules.did_abstain))
+                for j in range(len(measures.models))
+            ]
+            decision = panel_decision(decisions, prompt.fields, pass_rule(prompt, bool(rules.did_abstain)))
             score = score_of(prompt.fields)
         graded = GradedCase(case, answer, scores, rules, decision, measures.judged)
-        yield _row(graded, rules, is_drawn, None if score is None else score.name)
+        row = _row(graded, rules, is_drawn, None if score is None else score.name)
+        yield row if len(decisions) < 2 else _with_judges(row, measures.models, decisions)
 
 
 def ranking_scores(case: Case, answer: Answer, measures: Measures) -> RetrievalScores | None:
@@ -121,6 +128,16 @@ def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool, score: str | Non
         other_fields=json.dumps(values, ensure_ascii=False, sort_keys=True) if values else None,
         question_sha256=question_hash(case),
     )
+
+
+def _with_judges(row: CaseRow, models: Sequence[str], decisions: Sequence[Decision]) -> CaseRow:
+    """The row with what each judge of a panel decided."""
+    said = {
+        model: {"pass": d.judge_pass, "undecided": d.is_undecided, "unscored": d.unscored_reason, **d.values}
+        for model, d in zip(models, decisions, strict=True)
+    }
+    text = json.dumps(said, ensure_ascii=False)
+    return replace(row, judges=text, judges_disagree=judges_disagree(decisions))
 
 
 def _votes(decision: Decision | None) -> dict[str, Any]:

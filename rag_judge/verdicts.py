@@ -1,7 +1,7 @@
 """What a judge's reply says: a verdict, or why there is none. Pure and total: no reply of any shape raises.
 
 Here: which part of a reply counts, which values a field may have, when several objects agree, and the reason a reply
-stays unscored. Not here: how objects are found in a text and repaired (`repair`), and whether to ask again.
+stays unscored. Not here: how objects are found and repaired (`repair`), and how prose is read (`prose`).
 
 Values. boolean: true/false, yes/no, 1/0, also as text in any case, and 是/否 (对/错 are not read: 对 may speak of the
 answer as well as of the field). score: a whole number of the scale, also 4.0, "4" and, on a scale to 5, "4/5".
@@ -30,8 +30,8 @@ _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))(?:\.0+)?(?:[eE][+-]?0+)?
 _SCORE_TEXT = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))(?:\.0+)?(?:\s*/\s*([1-9][0-9]{0,17}))?")
 _PADDING = re.compile(f"[{ZERO_WIDTH}]+")
 _KEY_NOISE = re.compile(rf"[\s_\-\u2010-\u2015{ZERO_WIDTH}]+")
-_CUT_SHORT = frozenset({"length", "maxtokens", "maxoutputtokens"})
-_FILTERED = frozenset({"contentfilter", "contentfiltered", "safety"})
+CUT_SHORT = frozenset({"length", "maxtokens", "maxoutputtokens"})
+FILTERED = frozenset({"contentfilter", "contentfiltered", "safety"})
 
 # --- how a model declines to judge; a sentence must begin so, for an answer may be quoted anywhere ----------------
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]+")
@@ -72,7 +72,7 @@ _REFUSAL_CHINESE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
+class Message:
     """The parts of a chat completion that may hold a verdict, and what the server says of its end."""
 
     texts: tuple[str, ...]
@@ -81,7 +81,7 @@ class _Message:
 
 
 @dataclass(slots=True)
-class _Evidence:
+class Evidence:
     """What the objects of a reply say, sorted by what may be done with it."""
 
     verdicts: list[Verdict] = field(default_factory=list)
@@ -94,17 +94,20 @@ class _Evidence:
 
 def read_body(raw: str, fields: Sequence[VerdictField], *, asked_tool: str | None = None) -> Verdict | Unscored:
     """The verdict in the body of a 200, or why there is none. A body that is no chat completion is unscored."""
+    body = body_of(raw)
+    return body if isinstance(body, Unscored) else read_verdict(body, fields, asked_tool=asked_tool)
+
+
+def body_of(raw: str) -> Mapping[str, Any] | Unscored:
+    """The body of a 200 as an object, or why it is none."""
     if _is_blank(raw):
         return Unscored("no_reply", "the body is empty")
     try:
         body = json.loads(raw.removeprefix("\ufeff"), parse_int=_integer)
     except (ValueError, RecursionError):
-        return _unscored("unreadable", "the body is not JSON", raw)
-    if isinstance(body, list) and body and isinstance(body[0], dict) and body[0].get("error"):
-        body = body[0]
-    if not isinstance(body, dict):
-        return _unscored("unreadable", "the body is not a chat completion", raw)
-    return read_verdict(body, fields, asked_tool=asked_tool)
+        return unscored("unreadable", "the body is not JSON", raw)
+    body = body[0] if isinstance(body, list) and body and isinstance(body[0], dict) and body[0].get("error") else body
+    return body if isinstance(body, dict) else unscored("unreadable", "the body is not a chat completion", raw)
 
 
 def read_verdict(
@@ -115,7 +118,7 @@ def read_verdict(
     Of several choices the first counts. Reasoning never counts. The arguments of a tool call count as content when
     the function is `asked_tool`, else never.
     """
-    message = _Message((reply,)) if isinstance(reply, str) else _message(reply, asked_tool)
+    message = Message((reply,)) if isinstance(reply, str) else message_of(reply, asked_tool)
     if isinstance(message, Unscored):
         return message
     readings = [read_objects(text) for text in message.texts]
@@ -124,35 +127,36 @@ def read_verdict(
     verdict = unsafe or _agreed(evidence)
     if isinstance(verdict, Verdict) or verdict.reason == "conflicting":
         return verdict
-    return _why_not(message, readings, evidence, verdict, unsafe is not None)
+    return why_unscored(message, readings, evidence, verdict, unsafe is not None)
 
 
-def _why_not(
-    message: _Message, readings: Sequence[Reading], evidence: _Evidence, fault: Unscored, unsafe: bool
+def why_unscored(
+    message: Message, readings: Sequence[Reading], evidence: Evidence, fault: Unscored, unsafe: bool
 ) -> Unscored:
     """The reason that says most about a reply without a verdict."""
     said = " ".join(message.texts)
     complete = bool(evidence.invalid or evidence.incomplete) and not unsafe
-    if message.finish_reason in _FILTERED and not complete:
-        return _unscored("content_filter", "the server's filter cut the reply", said)
+    if message.finish_reason in FILTERED and not complete:
+        return unscored("content_filter", "the server's filter cut the reply", said)
     if message.refusal:
-        return _unscored("refused", "the judge refused", message.refusal)
+        return unscored("refused", "the judge refused", message.refusal)
     silent = not (complete or evidence.broken or evidence.verdicts)
     if silent and any(_refuses(reading.prose) for reading in readings):
-        return _unscored("refused", "the judge refused", said)
-    if message.finish_reason in _CUT_SHORT and not complete:
-        return _unscored("truncated", "the reply was cut at the token limit", said)
+        return unscored("refused", "the judge refused", said)
+    if message.finish_reason in CUT_SHORT and not complete:
+        return unscored("truncated", "the reply was cut at the token limit", said)
     if _is_blank(said):
         return Unscored("no_reply", "the reply has no text")
-    return fault if fault.detail else _unscored("unreadable", "no verdict", said)
+    return fault if fault.detail else unscored("unreadable", "no verdict", said)
 
 
 # --- the parts of a reply ----------------------------------------------------------------------------------------
 
 
-def _message(reply: object, asked_tool: str | None) -> _Message | Unscored:
+def message_of(reply: object, asked_tool: str | None) -> Message | Unscored:
+    """The parts of a chat completion, the first of several choices; or why there are none."""
     if not isinstance(reply, Mapping):
-        return _unscored("unreadable", "not a chat completion", repr(type(reply)))
+        return unscored("unreadable", "not a chat completion", repr(type(reply)))
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     error = reply.get("error") or (choice.get("error") if isinstance(choice, Mapping) else None)
@@ -160,7 +164,7 @@ def _message(reply: object, asked_tool: str | None) -> _Message | Unscored:
         error = reply
     if error:
         said = error.get("message") if isinstance(error, Mapping) else error
-        return _unscored("server_error", "the server answered with an error", said if isinstance(said, str) else "")
+        return unscored("server_error", "the server answered with an error", said if isinstance(said, str) else "")
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         return Unscored("no_reply", "the reply has no message")
@@ -170,7 +174,7 @@ def _message(reply: object, asked_tool: str | None) -> _Message | Unscored:
         refusals.insert(0, refusal)
     finish = choice.get("finish_reason")
     texts.extend(_asked_arguments(message, asked_tool))
-    return _Message(tuple(texts), _plain(finish) if isinstance(finish, str) else "", " ".join(refusals))
+    return Message(tuple(texts), _plain(finish) if isinstance(finish, str) else "", " ".join(refusals))
 
 
 def _content(content: object) -> tuple[list[str], list[str]]:
@@ -219,8 +223,8 @@ def _as_text(arguments: object) -> str:
 # --- what the objects say ----------------------------------------------------------------------------------------
 
 
-def _weighed(found: Sequence[Found], fields: Sequence[VerdictField]) -> _Evidence:
-    evidence = _Evidence()
+def _weighed(found: Sequence[Found], fields: Sequence[VerdictField]) -> Evidence:
+    evidence = Evidence()
     names = {_plain(entry.name) for entry in fields}
     for one in found:
         speakers = list(_speakers(one.value, names))
@@ -234,7 +238,7 @@ def _weighed(found: Sequence[Found], fields: Sequence[VerdictField]) -> _Evidenc
     return evidence
 
 
-def _weigh(evidence: _Evidence, grades: _Grades, n_around: int, text: str) -> None:
+def _weigh(evidence: Evidence, grades: _Grades, n_around: int, text: str) -> None:
     if grades.clash:
         evidence.clashes.append(f"{grades.clash} twice with different values: {text[:_MAX_DETAIL]}")
     elif n_around > 1:
@@ -297,22 +301,22 @@ def _grades(members: Members, fields: Sequence[VerdictField]) -> _Grades:
     return grades
 
 
-def _agreed(evidence: _Evidence) -> Verdict | Unscored:
+def _agreed(evidence: Evidence) -> Verdict | Unscored:
     """The verdict that all objects allow; else unreadable (with no detail where there is nothing) or conflicting."""
     if evidence.clashes:
-        return _unscored("conflicting", "", evidence.clashes[0])
+        return unscored("conflicting", "", evidence.clashes[0])
     if not evidence.verdicts:
         faults = evidence.invalid or evidence.incomplete
         if faults:
-            return _unscored("unreadable", "", faults[0])
-        return _unscored("unreadable", "broken JSON", evidence.broken[0]) if evidence.broken else Unscored("unreadable")
+            return unscored("unreadable", "", faults[0])
+        return unscored("unreadable", "broken JSON", evidence.broken[0]) if evidence.broken else Unscored("unreadable")
     first = evidence.verdicts[0]
     for other in [verdict.values for verdict in evidence.verdicts[1:]] + evidence.legible:
         for name, value in other.items():
             if value != first.values[name]:
-                return _unscored("conflicting", f"{name} is both", f"{first.values[name]} and {value}")
+                return unscored("conflicting", f"{name} is both", f"{first.values[name]} and {value}")
     if evidence.invalid:
-        return _unscored("conflicting", "a verdict beside an invalid one", evidence.invalid[0])
+        return unscored("conflicting", "a verdict beside an invalid one", evidence.invalid[0])
     return first
 
 
@@ -326,7 +330,7 @@ def _out_of_order(readings: Sequence[Reading], fields: Sequence[VerdictField]) -
             return Unscored("unreadable", "the reply is too tangled to read")
         # A verdict that lost its brace, or whose string was left too early: what was found may be quoted in it.
         if any(_plain(key) in names for key in reading.loose_keys()):
-            return _unscored("unreadable", "a field stands outside any object", reading.prose)
+            return unscored("unreadable", "a field stands outside any object", reading.prose)
     return None
 
 
@@ -389,7 +393,7 @@ def _shown(value: object) -> str:
     return "null" if value is None else json.dumps(value)[:_MAX_DETAIL] if isinstance(value, bool) else repr(value)
 
 
-def _unscored(reason: UnscoredReason, said: str, found: str) -> Unscored:
+def unscored(reason: UnscoredReason, said: str, found: str) -> Unscored:
     """`Unscored` whose detail is one printable line."""
     text = f"{said}: {found[:1000]}" if said and found else said or found[:1000]
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -38,8 +38,61 @@ def decide(votes: Sequence[Vote], n_planned: int, fields: Sequence[VerdictField]
         flipped=_flipped(votes),
         unstable=len({tuple(_grades(v).items()) for v in read}) > 1 if len(read) > 1 else None,
         unscored_reason=last.reason if not read and isinstance(last, Unscored) else None,
+        unscored_detail=last.detail if not read and isinstance(last, Unscored) else None,
         reason=next((v.reason for v in reversed(read) if v.reason), None),
     )
+
+
+def panel_decision(decisions: Sequence[Decision], fields: Sequence[VerdictField], passes: PassRule) -> Decision:
+    """The decision of several judges on one case: per field what more than half of the judges decided.
+
+    A judge without a decision on a field is a missing vote, as a reply that could not be read is among repeats. Counts
+    are of all judges together; with a single judge its decision is returned as it is.
+    """
+    if len(decisions) == 1:
+        return decisions[0]
+    values = {field.name: _panel_value(field, decisions) for field in fields}
+    read = [decision for decision in decisions if not decision.unscored]
+    last = decisions[-1]
+    return Decision(
+        values=values,
+        judge_pass=_derived_pass(values, fields, passes) if read else None,
+        n_planned=sum(decision.n_planned for decision in decisions),
+        n_asked=sum(decision.n_asked for decision in decisions),
+        n_votes=sum(decision.n_votes for decision in decisions),
+        flipped=_any([decision.flipped for decision in decisions]),
+        unstable=_any([decision.unstable for decision in decisions]),
+        unscored_reason=None if read else last.unscored_reason,
+        unscored_detail=None if read else last.unscored_detail,
+        reason=next((decision.reason for decision in read if decision.reason), None),
+        alike=_all([decision.alike for decision in decisions]),
+    )
+
+
+def judges_disagree(decisions: Sequence[Decision]) -> bool | None:
+    """Whether two judges decided a field differently; None unless two decided anything."""
+    read = [decision for decision in decisions if not decision.unscored]
+    if len(read) < 2:
+        return None
+    names = read[0].values.keys()
+    return any(len({d.values[name] for d in read if d.values[name] is not None}) > 1 for name in names)
+
+
+def _panel_value(field: VerdictField, decisions: Sequence[Decision]) -> Value | None:
+    decided = [value for decision in decisions if (value := decision.values[field.name]) is not None]
+    if field.kind != "score":
+        return decision_of_votes(decided, len(decisions))
+    return median(float(value) for value in decided) if 2 * len(decided) > len(decisions) else None
+
+
+def _any(known: Sequence[bool | None]) -> bool | None:
+    said = [value for value in known if value is not None]
+    return any(said) if said else None
+
+
+def _all(known: Sequence[bool | None]) -> bool | None:
+    said = [value for value in known if value is not None]
+    return all(said) if said else None
 
 
 def is_settled(votes: Sequence[Vote], n_planned: int, fields: Sequence[VerdictField]) -> bool:

@@ -9,8 +9,9 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import takewhile
 from typing import Any
 
 REPEAT_HEADER = "x-rag-judge-repeat"
@@ -142,6 +143,84 @@ PASSING: tuple[Misbehaviour, ...] = (
     NOT_JSON,
 )
 
+# --- troubles by name: what becomes of the body of a reply ---------------------------------------------------------
+
+Trouble = Callable[[str], Misbehaviour]
+
+
+def _instead(what: Misbehaviour) -> Trouble:
+    """This in place of the reply."""
+    return lambda body: what
+
+
+def _with_prompt_tokens(body: str, n_prompt_tokens: int) -> str:
+    """The reply of a server that says it read so many tokens of the prompt."""
+    reply = json.loads(body)
+    reply["usage"]["prompt_tokens"] = n_prompt_tokens
+    return json.dumps(reply)
+
+
+# Over at the next try.
+PASSING_TROUBLES: Mapping[str, Trouble] = {
+    "408": _instead(failure(408, "Request timeout")),
+    "409": _instead(failure(409, "The resource is locked", type="conflict")),
+    "429": _instead(rate_limited()),
+    "429 for no time": _instead(rate_limited(0)),
+    "500": _instead(SERVER_ERROR),
+    "502": _instead(Respond(502, "<html><h1>502 Bad Gateway</h1></html>", content_type="text/html")),
+    "503": _instead(UNAVAILABLE),
+    "529": _instead(failure(529, "Overloaded", type="overloaded_error")),
+    "reset": _instead(Reset()),
+    "reset after headers": _instead(Reset(after_headers=True)),
+    "closed": _instead(Close()),
+    "truncated": lambda body: Truncated(body, len(body) // 2),
+    "garbage": _instead(Garbage()),
+    "garbage in a 200": _instead(Respond(200, "\x00\x01 no reply", content_type="application/octet-stream")),
+    "HTML": _instead(HTML_200),
+    "error in a 200": _instead(ERROR_200),
+    "choices null": _instead(CHOICES_NULL),
+    "choices empty": _instead(CHOICES_EMPTY),
+    "empty body": _instead(Respond(200, "")),
+    "half a body": lambda body: Respond(200, body[: len(body) // 2]),
+}
+# Over at the next try as well, but each costs the client a second, or its whole time limit.
+SLOW_TROUBLES: Mapping[str, Trouble] = {
+    "429 for a second": _instead(rate_limited(1)),
+    "429 until a date": lambda body: rate_limited(datetime.now(UTC) + timedelta(seconds=1)),
+    "silence": _instead(Never()),
+    "slow drip": lambda body: Drip(body, 0.5, 8),
+}
+# The reply itself, whole, in a form that servers and proxies are known to give it.
+ODD_FORMS: Mapping[str, Trouble] = {
+    "as text/plain": lambda body: Respond(200, body, content_type="text/plain"),
+    "as text/html": lambda body: Respond(200, body, content_type="text/html; charset=utf-8"),
+    "without a content type": lambda body: Respond(200, body, content_type=""),
+    "after blank lines": lambda body: Respond(200, f"\n\n   \n{body}\n"),
+    "indented": lambda body: Respond(200, json.dumps(json.loads(body), indent=4)),
+    "and no more": lambda body: Respond(200, body, (("Connection", "close"),)),
+    "dripped": lambda body: Drip(body, 0.01, len(body) // 4),
+}
+# The same at each try.
+LASTING_TROUBLES: Mapping[str, Trouble] = {
+    "filtered": _instead(failure(400, "The prompt was blocked.", code="content_filter")),
+    "filtered reply": _instead(Respond(200, completion(None, finish_reason="content_filter"))),
+    "too long": _instead(failure(400, "This model's maximum context length is 8192 tokens.")),
+    "too large": _instead(Respond(413, "<html>Request Entity Too Large</html>", content_type="text/html")),
+    "cut prompt": lambda body: Respond(200, _with_prompt_tokens(body, 256)),
+    "prose": _instead(Respond(200, completion("The answer looks fine to me."))),
+    "two minds": _instead(
+        Respond(200, completion("".join(json.dumps(dict.fromkeys(PASS_FAIL, said)) for said in (True, False))))
+    ),
+    "refusal": _instead(Respond(200, completion("I'm sorry, but I can't help with that."))),
+    "cut reply": _instead(Respond(200, completion('{"grounded": tr', finish_reason="length"))),
+    "no text": _instead(Respond(200, completion(""))),
+    "broken server": _instead(SERVER_ERROR),
+    "hangs up": _instead(Close()),
+}
+# The same at each try as well; each costs the client its time limit as often as it tries.
+LOST_CALLS: Mapping[str, Trouble] = {name: SLOW_TROUBLES[name] for name in ("silence", "slow drip")}
+TROUBLES: Mapping[str, Trouble] = {**PASSING_TROUBLES, **SLOW_TROUBLES, **ODD_FORMS, **LASTING_TROUBLES}
+
 # --- what arrives --------------------------------------------------------------------------------------------------
 
 
@@ -170,6 +249,12 @@ class JudgeRequest(Request):
         """The contents of all messages, one after another."""
         return "\n".join(str(message.get("content")) for message in self.body.get("messages", ()))
 
+    @property
+    def opening(self) -> str:
+        """The contents before the first message of the assistant, which all calls of a case have in common."""
+        before = takewhile(lambda message: message.get("role") != "assistant", self.body.get("messages", ()))
+        return "\n".join(str(message.get("content")) for message in before)
+
 
 class Faults:
     """Picks a misbehaviour, or None, by the seed, the request and which try it is: not by order or time."""
@@ -182,13 +267,56 @@ class Faults:
 
     def __call__(self, request: Request) -> Misbehaviour | None:
         """What goes wrong with this try of this request; None when nothing does."""
-        n_in_a_row, fault = 0, None
+        chance = self.chance(request)
+        return None if chance is None else chance.choice(self._kinds)
+
+    def chance(self, request: Request) -> random.Random | None:
+        """What to draw the fault of this try from; None when nothing goes wrong with it."""
+        if not self._rate:
+            return None  # without a look at the tries before: a benchmark sends one body thousands of times
+        n_in_a_row, found = 0, None
         for attempt in range(1, request.times_seen + 1):
             chance = random.Random(f"{self._seed}\n{attempt}\n{request.identity}")
             is_faulty = chance.random() < self._rate and n_in_a_row < self._most
             n_in_a_row = n_in_a_row + 1 if is_faulty else 0
-            fault = chance.choice(self._kinds) if is_faulty else None
-        return fault
+            found = chance if is_faulty else None
+        return found
+
+
+class Troubles:
+    """Picks what happens to a reply, by its name in TROUBLES, or None: by seed, request and try, as `Faults` does."""
+
+    SLOW = 0.01  # share of the passing faults that are slow ones
+    LOST = 0.0005  # share of the calls that are lost, if there are lasting troubles at all
+
+    def __init__(self, seed: int, *, passing: float = 0.0, odd: float = 0.0, lasting: float = 0.0) -> None:
+        """Shares in [0, 1]: of the tries that go wrong, of the replies in an odd form, of the cases in lasting trouble.
+
+        A lasting trouble meets every call of its case, about half of them, or those alone that are no second asking.
+        """
+        self._seed, self._odd, self._lasting = seed, odd, lasting
+        self._faults = Faults(seed, passing)
+
+    def __call__(self, request: JudgeRequest) -> str | None:
+        """The name of what happens to the reply to this request; None when it is sent as it should be."""
+        chance = self._faults.chance(request)
+        if chance is not None:
+            return chance.choice(list(SLOW_TROUBLES if chance.random() < self.SLOW else PASSING_TROUBLES))
+        of_call = random.Random(f"{self._seed}\ncall\n{request.identity}")
+        is_lost, is_among_half, is_odd = (
+            of_call.random() < share for share in (self.LOST * (self._lasting > 0), 0.5, self._odd)
+        )
+        if is_lost:
+            return of_call.choice(list(LOST_CALLS))
+        return self._lasting_trouble(request, is_among_half) or (of_call.choice(list(ODD_FORMS)) if is_odd else None)
+
+    def _lasting_trouble(self, request: JudgeRequest, is_among_half: bool) -> str | None:
+        of_case = random.Random(f"{self._seed}\ncase\n{request.opening}")
+        if of_case.random() >= self._lasting:
+            return None
+        name = of_case.choice(list(LASTING_TROUBLES))
+        meets = of_case.choice((True, is_among_half, request.text == request.opening))
+        return name if meets else None
 
 
 def seeded_reply(seed: int) -> Callable[[JudgeRequest], str]:

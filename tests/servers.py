@@ -35,10 +35,10 @@ from urllib.parse import urlsplit
 
 from rag_judge.dialect import PROBE_QUESTION
 from tests.misbehaviour import (
+    TROUBLES,
     UNAUTHORIZED,
     Close,
     Drip,
-    Faults,
     Garbage,
     JudgeRequest,
     Misbehaviour,
@@ -46,6 +46,7 @@ from tests.misbehaviour import (
     Request,
     Reset,
     Respond,
+    Troubles,
     Truncated,
     completion,
     failure,
@@ -247,6 +248,11 @@ def obedient(request: JudgeRequest) -> str:
     return '{"p": "zq7"}' if "p" in schema.get("properties", {}) else '{"sky": "blue"}'
 
 
+def reply_body(text: str, request: JudgeRequest, model: str = "judge-1") -> str:
+    """The chat completion that says this text to this request."""
+    return completion(text, model=model, n_prompt_tokens=(len(request.text) + 1) // 2)
+
+
 def _last_message(raw: bytes) -> str:
     try:
         return str(json.loads(raw)["messages"][-1]["content"])
@@ -302,9 +308,7 @@ class JudgeServer(_Loopback[JudgeRequest]):
         return self._said(self._reply(request), request)
 
     def _said(self, said: str | Misbehaviour, request: JudgeRequest) -> Misbehaviour:
-        if not isinstance(said, str):
-            return said
-        return Respond(200, completion(said, model=self._model, n_prompt_tokens=(len(request.text) + 1) // 2))
+        return Respond(200, reply_body(said, request, self._model)) if isinstance(said, str) else said
 
 
 class RagServer(_Loopback[Request]):
@@ -360,33 +364,37 @@ def _main(arguments: list[str] | None = None) -> None:
     judge.add_argument("--seed", type=int, default=1, help="of the replies and of the faults")
     judge.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="before each reply")
     judge.add_argument("--fault-rate", type=float, default=0.0, metavar="SHARE", help="of the tries that go wrong")
+    judge.add_argument("--odd-rate", type=float, default=0.0, metavar="SHARE", help="of the replies in an odd form")
+    judge.add_argument("--lasting-rate", type=float, default=0.0, metavar="SHARE", help="of the cases never answered")
     judge.add_argument("--record", type=Path, metavar="FILE", help="append a JSON line for each request")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = os.getppid()
     with (
         contextlib.suppress(KeyboardInterrupt),
-        JudgeServer(
-            _recorded(options.record, options.seed, options.fault_rate), port=options.port, delay_s=options.delay
-        ) as server,
+        JudgeServer(_seeded(options), port=options.port, delay_s=options.delay) as server,
     ):
         print(server.base_url, flush=True)
         while os.getppid() == parent:
             threading.Event().wait(0.5)
 
 
-def _recorded(record: Path | None, seed: int, fault_rate: float) -> Callable[[JudgeRequest], str | Misbehaviour]:
-    """A seeded reply or fault, after the request was written down."""
-    reply, faults, lock = seeded_reply(seed), Faults(seed, fault_rate), threading.Lock()
+def _seeded(options: argparse.Namespace) -> Callable[[JudgeRequest], Misbehaviour]:
+    """A seeded reply or what becomes of it, after it was written down with its request."""
+    reply, lock = seeded_reply(options.seed), threading.Lock()
+    troubles = Troubles(options.seed, passing=options.fault_rate, odd=options.odd_rate, lasting=options.lasting_rate)
 
-    def reply_or_fault(request: JudgeRequest) -> str | Misbehaviour:
-        if record is not None:
+    def answer(request: JudgeRequest) -> Misbehaviour:
+        name, body = troubles(request), reply_body(reply(request), request)
+        what = Respond(200, body) if name is None else TROUBLES[name](body)
+        if options.record is not None:
             line = {"number": request.number, "times_seen": request.times_seen, "identity": request.identity}
-            with lock, record.open("a", encoding="utf-8") as file:
+            line |= {"trouble": name, "body": getattr(what, "body", None)}
+            with lock, options.record.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        return faults(request) or reply(request)
+        return what
 
-    return reply_or_fault
+    return answer
 
 
 if __name__ == "__main__":

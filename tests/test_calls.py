@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_judge.calls import Journal, RecordedReplies, n_resent
 from rag_judge.errors import InputError
+from rag_judge.journal import Journal, RecordedReplies, n_resent
 from rag_judge.records import Call, CallFailure, Reply, Usage
 
 SENT = {"model": "m"}
@@ -94,7 +94,8 @@ def test_of_two_lines_of_one_call_the_later_counts_and_both_cost_tokens(tmp_path
         assert replies.of_case("case") == {(0, None): reply("second"), (1, None): reply("other")}
         assert replies.of_case("nobody") == {}
         cost = replies.cost
-    assert (cost.calls, cost.resent, cost.prompt_tokens, cost.without_usage) == (2, 1, 14, 0)
+    assert (cost.calls, cost.resent) == (2, 1)
+    assert (cost.judges[0].spend.prompt_tokens, cost.judges[0].spend.without_usage) == (14, 0)
     assert n_resent(path) == 1
 
 

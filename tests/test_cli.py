@@ -201,11 +201,12 @@ def test_the_demo_without_a_judge_grades_the_shipped_example(tmp_path: Path) -> 
 def test_a_plan_says_calls_tokens_money_and_the_first_prompt(tmp_path: Path) -> None:
     cases, answers = numbered_files(tmp_path, 4)
     (tmp_path / "rag-judge.toml").write_text(
-        "[judge]\nusd_per_million_prompt_tokens = 1.0\nusd_per_million_completion_tokens = 2.0\n", encoding="utf-8"
+        '[judge]\nmodel = "m"\n[judge.prices.m]\nprompt = 1.0\ncompletion = 2.0\n', encoding="utf-8"
     )
     ended = rag_judge("plan", "--cases", cases, "--answers", answers, cwd=tmp_path)
     assert "judge calls: 8 to 12" in ended.stdout
     assert "money: up to 0.0" in ended.stdout
+    assert "USD (rag-judge.toml)" in ended.stdout
     assert "--- first prompt, system" in ended.stdout
     assert not (tmp_path / "runs").exists()
 

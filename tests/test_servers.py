@@ -20,7 +20,25 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from tests.misbehaviour import SERVER_ERROR, Close, Drip, JudgeRequest, Misbehaviour, Never, Request, seeded_reply
+from tests.misbehaviour import (
+    LASTING_TROUBLES,
+    LOST_CALLS,
+    ODD_FORMS,
+    PASSING_TROUBLES,
+    SERVER_ERROR,
+    SLOW_TROUBLES,
+    TROUBLES,
+    Close,
+    Drip,
+    Faults,
+    JudgeRequest,
+    Misbehaviour,
+    Never,
+    Request,
+    Troubles,
+    completion,
+    seeded_reply,
+)
 from tests.servers import PROJECT, JudgeServer, RagServer, judge_process
 
 CHAT = "/v1/chat/completions"
@@ -195,10 +213,27 @@ def test_a_judge_process_writes_down_what_it_was_asked_and_can_fail(tmp_path: Pa
             # A fault is a broken connection or a body without a text: every kind of PASSING is one of these.
             with pytest.raises((OSError, http.client.HTTPException, ValueError, TypeError, KeyError)):
                 assert json.loads(text_of(post(base_url, HELLO)[2]))
-        assert json.loads(text_of(post(base_url, HELLO)[2]))
+        kept = text_of(post(base_url, HELLO)[2])
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert [(line["number"], line["times_seen"]) for line in lines] == [(1, 1), (2, 2), (3, 3)]
     assert json.loads(lines[0]["identity"]) == [None, HELLO]
+    assert {line["trouble"] for line in lines[:2]} <= PASSING_TROUBLES.keys() | SLOW_TROUBLES.keys()
+    assert (lines[2]["trouble"], text_of(lines[2]["body"])) == (None, kept)
+
+
+def test_a_judge_process_gives_odd_forms_and_refuses_for_good_at_the_rates_it_is_told(tmp_path: Path) -> None:
+    record = tmp_path / "asked.jsonl"
+    with judge_process("--odd-rate", "1", "--record", str(record)) as base_url:
+        odd = json.loads(post(base_url, HELLO)[2])
+    with judge_process("--lasting-rate", "1", "--seed", "3", "--record", str(record)) as base_url:
+        for _ in range(2):
+            with pytest.raises((OSError, http.client.HTTPException, ValueError, TypeError, KeyError)):
+                assert json.loads(text_of(post(base_url, HELLO)[2]))
+    with JudgeServer(seeded_reply(1)) as judge:
+        assert odd == json.loads(post(judge.url, HELLO)[2])
+    names = [json.loads(line)["trouble"] for line in record.read_text(encoding="utf-8").splitlines()]
+    assert names[0] in ODD_FORMS
+    assert names[1] == names[2] in LASTING_TROUBLES
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -229,6 +264,80 @@ def test_a_judge_process_does_not_outlive_the_process_that_started_it() -> None:
         starter.stdout.readline()
         starter.kill()
         assert starter.stdout.read() == ""  # returns when the last process that holds it has ended
+
+
+# --- troubles by name ------------------------------------------------------------------------------------------------
+
+
+def call_of(case: int, repeat: int = 0, times_seen: int = 1, *, is_reask: bool = False) -> JudgeRequest:
+    """A request as rag-judge sends it for a repeat of a case."""
+    messages = [{"role": "system", "content": "judge"}, {"role": "user", "content": f"case {case}"}]
+    if is_reask:
+        messages += [{"role": "assistant", "content": "?"}, {"role": "user", "content": "again"}]
+    return JudgeRequest(CHAT, {}, {"messages": messages, "seed": repeat}, 1, times_seen)
+
+
+@pytest.mark.parametrize("name", [name for name in ODD_FORMS])
+def test_in_an_odd_form_the_reply_is_whole(name: str) -> None:
+    body = completion('{"关": true}')
+    with JudgeServer(lambda _: ODD_FORMS[name](body)) as judge:
+        status, headers, got = post(judge.url, HELLO)
+    assert (status, json.loads(got)) == (200, json.loads(body))
+    assert (headers, got) != ({"content-type": "application/json", "content-length": str(len(body.encode()))}, body)
+
+
+@pytest.mark.parametrize("name", sorted(PASSING_TROUBLES.keys() | LASTING_TROUBLES.keys() | {"429 until a date"}))
+def test_a_trouble_is_no_reply_with_the_verdict(name: str) -> None:
+    text = '{"grounded": true}'
+    with JudgeServer(lambda _: TROUBLES[name](completion(text))) as judge:
+        try:
+            status, _, got = post(judge.url, HELLO)
+            said = json.loads(got)["choices"][0]["message"]["content"]
+        except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError, IndexError):
+            return
+    # The one whose fault stands in the count of the prompt's tokens alone says it all the same.
+    assert (status, said == text) == (200, name == "cut prompt")
+
+
+def test_troubles_depend_on_seed_request_and_try_alone() -> None:
+    asked = [call_of(case, repeat, n) for case in range(100) for repeat in range(3) for n in (1, 2)]
+    shares = {"passing": 0.3, "odd": 0.3, "lasting": 0.3}
+    picked = [Troubles(1, **shares)(r) for r in asked]
+    again = Troubles(1, **shares)
+    assert [again(r) for r in reversed(asked)] == picked[::-1]
+    assert [Troubles(2, **shares)(r) for r in asked] != picked
+    assert {name for name in picked if name} <= TROUBLES.keys()
+    assert [Troubles(1)(r) for r in asked] == [None] * len(asked)
+
+
+@pytest.mark.parametrize(
+    ("share", "names"),
+    [("passing", PASSING_TROUBLES), ("odd", ODD_FORMS), ("lasting", LASTING_TROUBLES)],
+)
+def test_every_trouble_of_a_kind_comes_and_all_together_at_their_share(share: str, names: Mapping[str, Any]) -> None:
+    picked = [Troubles(1, **{share: 0.3})(call_of(case)) for case in range(2000)]
+    rare = SLOW_TROUBLES.keys() if share == "passing" else LOST_CALLS.keys() if share == "lasting" else set()
+    assert {name for name in picked if name} - rare == names.keys()
+    # Of the cases in lasting trouble a third is met in about half of its calls: 0.3 * (2/3 + 1/6) = 0.25.
+    expected = 0.25 if share == "lasting" else 0.3
+    # standard deviation of the count: at most sqrt(2000 * 0.3 * 0.7) = 20.5; four of them
+    assert abs(sum(name is not None for name in picked) - 2000 * expected) < 82
+
+
+def test_a_lasting_trouble_meets_all_calls_of_its_case_or_some_or_no_second_asking_and_every_try_alike() -> None:
+    troubles = Troubles(1, lasting=1.0)
+    met = set()
+    for case in range(300):
+        names = [troubles(call_of(case, repeat, is_reask=is_reask)) for is_reask in (False, True) for repeat in (0, 1)]
+        assert names == [troubles(call_of(case, r, 5, is_reask=again)) for again in (False, True) for r in (0, 1)]
+        assert len({name for name in names if name} - LOST_CALLS.keys()) <= 1
+        met.add(tuple(name is not None for name in names))
+    # first askings of two repeats, then second askings: each half of them falls out in every way
+    assert {(True, True, True, True), (True, True, False, False), (True, False, True, False)} < met
+
+
+def test_without_faults_no_try_is_drawn_however_often_a_request_came() -> None:
+    assert Faults(1, 0.0)(call_of(1, times_seen=10**12)) is None
 
 
 # --- the RAG system ------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def test_the_openai_address_is_used_where_no_other_is_set(tmp_path: Path) -> Non
         ("", {}, {"k": 10**30}, "--k: found a number above"),
         ("[run]\nk = true", {}, {}, r"run\.k: found True, expected no flag"),
         ("[run]\nmax_unscored = 5", {}, {}, r"run\.max_unscored: found a number above 1"),
-        ("[judge]\nusd_per_million_prompt_tokens = nan", {}, {}, "usd_per_million_prompt_tokens: found nan"),
+        ("[judge.prices.m]\nprompt = nan\ncompletion = 1", {}, {}, r"judge.prices.m: found .*nan"),
         ("[judge.body]\nmodel = 'z'", {}, {}, r"judge\.body: model is set by rag-judge itself"),
         ("[system]\na = nan", {}, {}, r"system\.a: found nan"),
         ("[system]\nb = 2020-01-01", {}, {}, r"system\.b: found datetime"),

@@ -52,6 +52,7 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
                 model=EMBEDDED,
                 base_url=None,
                 sample=None,
+                cache=False,
             ),
         )
         world.say("asking the example's RAG service every question of the example")

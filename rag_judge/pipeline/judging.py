@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 from rag_judge.addresses import endpoint_url, public_url
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder
-from rag_judge.calls import AsksForCase, Journal, Progress, send_all
+from rag_judge.cache import CachedJudge, ReplyCache
+from rag_judge.calls import AsksForCase, Progress, send_all
 from rag_judge.cases import CaseSet
 from rag_judge.engines.local_model import running_model
 from rag_judge.errors import InputError
 from rag_judge.grading import CaseGrading, GradingPlan, vote_of
+from rag_judge.journal import Journal
 from rag_judge.judge import ModelServer, Server, answering_local_servers
+from rag_judge.money import Limits, Meter, Price, price_of
+from rag_judge.pace import Pace, seconds_of
 from rag_judge.pipeline.steps import Budget, World, can_be_judged, n_answered
 from rag_judge.prompts import language_of, load_prompt, prompt_folder
-from rag_judge.records import Prompt, Unscored
+from rag_judge.records import Prompt, Unscored, Verdict
 from rag_judge.settings import JudgeSettings, Settings
 
 EMBEDDED = "embedded"
@@ -36,6 +41,8 @@ class JudgeAccess:
     model: str
     base_url: str | None
     api_key: str = field(repr=False, default="none")
+    limits: Limits = field(default_factory=Limits)
+    number: int = 0  # which of several judges
 
     @property
     def embedded(self) -> bool:
@@ -58,10 +65,60 @@ def loaded_prompts(settings: JudgeSettings, kept: Path | None = None) -> dict[st
     return prompts
 
 
-def judge_access(settings: JudgeSettings, environment: Mapping[str, str]) -> JudgeAccess:
-    """How to reach the judge. Raises InputError saying what to set, and naming local servers that answer."""
+def judge_prices(settings: Settings) -> list[Price | None]:
+    """What each judge's tokens cost; None for the embedded model, and where no price is known."""
+    return [_price(member) for member in settings.judge.members()]
+
+
+def _price(judge: JudgeSettings) -> Price | None:
+    if judge.model is None or judge.model == EMBEDDED:
+        return None
+    own = {model: {"prompt": price.prompt, "completion": price.completion} for model, price in judge.prices.items()}
+    return price_of(judge.model, judge.base_url or OPENAI_BASE_URL, own)
+
+
+def deadline_s(text: str, now: datetime) -> float:
+    """Seconds until a deadline: a duration (`90`, `90s`, `30m`, `2h`) or the next such time of day (`06:30`).
+
+    Raises InputError for anything else.
+    """
+    seconds = seconds_of(text)
+    if seconds is not None:
+        return seconds
+    try:
+        until = datetime.combine(now.date(), time.fromisoformat(text.strip()), now.tzinfo)
+    except ValueError:
+        wanted = "a duration such as 90s, 30m or 2h, or a time of day such as 06:30"
+        raise InputError(f"deadline: found {text!r}, expected {wanted}") from None
+    return ((until - now) % timedelta(days=1)).total_seconds()
+
+
+def limits_of(settings: Settings, world: World) -> Limits:
+    """The limits of a run's spending. Raises InputError for a limit of money where no price is known."""
+    judge = settings.judge
+    unpriced = [m.model for m in judge.members() if m.model not in (None, EMBEDDED) and _price(m) is None]
+    if judge.max_usd is not None and unpriced:
+        raise InputError(
+            f"max_usd: no price of {unpriced[0]} is known; give one in rag-judge.toml, under [judge.prices."
+            f'"{unpriced[0]}"], prompt and completion in US dollars per million tokens, or limit calls with max_calls'
+        )
+    ends = None if judge.deadline is None else world.monotonic() + deadline_s(judge.deadline, world.now())
+    return Limits(judge.max_usd, judge.max_calls, ends)
+
+
+def judge_accesses(settings: Settings, world: World) -> list[JudgeAccess]:
+    """How to reach each judge, and within which limits; a deadline counts from here.
+
+    Raises InputError saying what to set, and naming local servers that answer.
+    """
+    limits = limits_of(settings, world)
+    reached = [_access(member, limits, world.environment) for member in settings.judge.members()]
+    return [replace(access, number=number) for number, access in enumerate(reached)]
+
+
+def _access(settings: JudgeSettings, limits: Limits, environment: Mapping[str, str]) -> JudgeAccess:
     if settings.model == EMBEDDED:
-        return JudgeAccess(EMBEDDED, None)
+        return JudgeAccess(EMBEDDED, None, limits=limits)
     key = environment.get(settings.api_key_env, "")
     base_url = settings.base_url or (OPENAI_BASE_URL if key else None)
     if base_url is None:
@@ -78,13 +135,39 @@ def judge_access(settings: JudgeSettings, environment: Mapping[str, str]) -> Jud
         raise InputError(f"no judge model is set: give --model, the name of a model at {public_url(base_url)}")
     if key != key.strip() or not key.isascii() or not key.isprintable():
         raise InputError(f"the key in {settings.api_key_env} holds white space or odd characters; set it again")
-    return JudgeAccess(settings.model, base_url, key or "none")
+    return JudgeAccess(settings.model, base_url, key or "none", limits)
 
 
 # --- the judge ---------------------------------------------------------------------------------------------------
 
 
-async def ask_judge(
+async def ask_judges(
+    run: RunFolder,
+    cases: CaseSet,
+    answers: AnswerSet,
+    prompts: Mapping[str, Prompt],
+    settings: Settings,
+    accesses: Sequence[JudgeAccess],
+    budget: Budget,
+    world: World,
+    *,
+    retry_unscored: bool = False,
+) -> tuple[frozenset[str] | None, list[dict[str, Any]]]:
+    """Send every call that the journal does not hold, judge after judge, all of the same cases.
+
+    Returns the drawn case ids (None: all) and, by judge, what was asked.
+    """
+    drawn: frozenset[str] | None = None
+    parts = []
+    for access in accesses:
+        drawn, part = await _ask_judge(
+            run, cases, answers, prompts, settings, access, budget, world, retry_unscored=retry_unscored
+        )
+        parts.append(part)
+    return drawn, parts
+
+
+async def _ask_judge(
     run: RunFolder,
     cases: CaseSet,
     answers: AnswerSet,
@@ -94,9 +177,8 @@ async def ask_judge(
     budget: Budget,
     world: World,
     *,
-    retry_unscored: bool = False,
+    retry_unscored: bool,
 ) -> tuple[frozenset[str] | None, dict[str, Any]]:
-    """Send every call that the journal does not hold. Returns the drawn case ids (None: all) and what was asked."""
     taken: list[str] = []
     n_all = len(cases)
     order: Iterable[str] = cases.offsets
@@ -135,21 +217,85 @@ async def send_to_judge(
             world.say(
                 f"warning: {journal.n_dropped} broken lines of {run.journal} were dropped; their calls are sent again"
             )
-        plan = grading_plan(prompts, settings, server_name, embedded=access.embedded)
-        async with ModelServer(server, world.now, world.say) as judge:
-            await send_all(
-                to_grade(plan),
-                judge,
-                journal,
-                concurrency=1 if access.embedded else settings.judge.concurrency,
-                forget=forget or (lambda call_id: False),
-                on_progress=_judge_progress(world, n_all),
-            )
-        return {"model_sha256": model_sha256, "probe": judge.probed}
+        plan = grading_plan(prompts, settings, access, server_name)
+        at_once = 1 if access.embedded else settings.judge.concurrency
+        pace = Pace(at_once, world.monotonic, settings.judge.requests_per_minute, settings.judge.tokens_per_minute)
+        prompt = next(iter(prompts.values()))
+        async with ModelServer(server, world.now, world.say, pace) as judge:
+            with opened_cache(judge, server_name, prompt, settings, world) as cached:
+                await send_all(
+                    to_grade(plan),
+                    cached or judge,
+                    journal,
+                    concurrency=at_once,
+                    forget=forget or (lambda call_id: False),
+                    on_progress=_judge_progress(world, n_all),
+                    meter=_meter(journal, access, judge_prices(settings)),
+                    monotonic=world.monotonic,
+                    judge_no=access.number,
+                )
+        return {"model_sha256": model_sha256, "probe": judge.probed, "n_slowed": pace.n_slowed}
+
+
+def _meter(journal: Journal, access: JudgeAccess, prices: Sequence[Price | None]) -> Meter:
+    """The meter of one judge, which knows what the run's other judges have spent."""
+    others = [(n, spend) for n, spend in journal.spends.items() if n != access.number]
+    priced = [(spend, price) for n, spend in others if (price := prices[n]) is not None]
+    return Meter(
+        access.limits,
+        prices[access.number],
+        calls_elsewhere=sum(spend.calls for _, spend in others),
+        usd_elsewhere=sum(spend.usd_with_estimates(price) for spend, price in priced),
+    )
+
+
+@contextmanager
+def opened_cache(
+    judge: ModelServer, server_name: str, prompt: Prompt, settings: Settings, world: World
+) -> Iterator[CachedJudge | None]:
+    """The judge with the replies of earlier runs at hand; None with the cache switched off, or its file unusable."""
+    import sqlite3
+
+    if not settings.judge.cache:
+        yield None
+        return
+    path = cache_path(settings)
+    try:
+        cache = ReplyCache(
+            path,
+            max_days=settings.judge.cache_days,
+            max_mb=settings.judge.cache_mb,
+            clock=lambda: world.now().timestamp(),
+        )
+    except (sqlite3.Error, OSError) as error:
+        world.say(f"warning: the cache {path} cannot be used ({error}); every reply is asked for")
+        yield None
+        return
+    with closing(cache):
+        # The fields are the same in each language of a prompt, so any of them tells whether a verdict stands there.
+        yield CachedJudge(judge, cache, server_name, lambda call, reply: isinstance(vote_of(reply, prompt), Verdict))
+
+
+def cache_path(settings: Settings) -> Path:
+    """Where the replies of earlier runs are: in a folder of its own beside the archive."""
+    return Path(settings.run.out).resolve().parent / ".rag-judge" / "replies.sqlite"
 
 
 def _judge_progress(world: World, n_all: int) -> Callable[[Progress], None]:
-    return lambda progress: world.progress("judged", progress.n_cases_done, n_all)
+    """Says how far the judging is, how fast, what it has cost and how long it will take."""
+    started = world.monotonic()
+
+    def say(progress: Progress) -> None:
+        elapsed = max(1e-9, world.monotonic() - started)
+        n_done = progress.n_cases_done
+        parts = [f"{progress.n_calls_sent / elapsed:.1f} calls/s"]
+        if progress.usd is not None:
+            parts.append(f"{progress.usd:.4f} USD")
+        if n_done:
+            parts.append(f"{(n_all - n_done) * elapsed / n_done:.0f} s left")
+        world.progress("judged", n_done, n_all, ", ".join(parts))
+
+    return say
 
 
 @contextmanager
@@ -170,13 +316,16 @@ def opened_server(access: JudgeAccess, settings: JudgeSettings) -> Iterator[tupl
         yield server, f"embedded:{model.weights_sha256}", model.weights_sha256
 
 
-def grading_plan(prompts: Mapping[str, Prompt], settings: Settings, server_name: str, *, embedded: bool) -> GradingPlan:
-    """How the cases of a run are graded."""
-    judge = settings.judge
+def grading_plan(
+    prompts: Mapping[str, Prompt], settings: Settings, access: JudgeAccess, server_name: str
+) -> GradingPlan:
+    """How one judge grades the cases of a run."""
+    judge, embedded = settings.judge, access.embedded
     return GradingPlan(
         prompts=prompts,
         server=server_name,
-        model=judge.model or "",
+        model=access.model,
+        judge=access.number,
         n_repeats=judge.repeats,
         seed=settings.run.seed,
         early_stop=judge.early_stop,

@@ -12,15 +12,15 @@ from typing import Any
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import FinishedRun, RunFolder, copy_into, read_run, write_table
-from rag_judge.calls import RecordedReplies, sent_log
 from rag_judge.cases import CaseSet, case_fields, question_hash
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.grading import GradingPlan, PairGrading, decision_of
+from rag_judge.journal import RecordedReplies, sent_log
 from rag_judge.outcomes import gave_no_answer
 from rag_judge.pairs import pair_row, summarise_pairs
-from rag_judge.pipeline.judging import JudgeAccess, draw_order, judge_access, send_to_judge
+from rag_judge.pipeline.judging import JudgeAccess, draw_order, judge_accesses, judge_prices, send_to_judge
 from rag_judge.pipeline.regrade import check_untouched
-from rag_judge.pipeline.run import ended_run, judge_entry, kept_prompt
+from rag_judge.pipeline.run import ended_run, judge_entries, kept_prompt
 from rag_judge.pipeline.steps import RunResult, World, begin, can_be_judged, exit_code, lay_prompts
 from rag_judge.prompts import language_of, load_prompt, pair_field, prompt_folder
 from rag_judge.records import PairRow, Prompt
@@ -59,7 +59,7 @@ async def pairwise_async(request: PairwiseRequest, world: World) -> RunResult:
     """
     settings = request.settings
     prompts = pair_prompts(settings)
-    access = judge_access(settings.judge, world.environment)
+    access = the_judge(settings, world)
     finished = [read_run(folder.path) for folder in (request.run_a, request.run_b)]
     for run in finished:
         if run.manifest.get("kind") == "pairwise":
@@ -95,8 +95,15 @@ def resume_pairwise(folder: RunFolder, flags: Mapping[str, Any], today: Settings
     kept = kept_prompt(folder)
     if kept is None:
         raise InputError(f"{folder.path}: it ended before anything was asked; start the comparison again")
-    access = judge_access(settings.judge, world.environment)
+    access = the_judge(settings, world)
     return asyncio.run(_judged(folder, settings, load_prompt(kept), access, world))
+
+
+def the_judge(settings: Settings, world: World) -> JudgeAccess:
+    """How the one judge of a comparison is reached. Raises InputError for a panel."""
+    if len(settings.judge.members()) > 1:
+        raise InputError("a comparison has one judge: give --model once and no judge.panel, once for each judge")
+    return judge_accesses(settings, world)[0]
 
 
 def pair_prompts(settings: Settings) -> dict[str, Prompt]:
@@ -251,7 +258,7 @@ def _finished(
     lines = pair_lines(summary, names, settings.run.lang, embedded=access.embedded)
     folder.write_text("hit.txt", "\n".join(lines) + "\n")
     first = saved["pair"]["a"]
-    entry = judge_entry(settings, access, prompts, replies.cost, part)
+    entries = judge_entries(settings, [access], prompts, replies.cost, [part])
     not_needed = sum(2 * row.n_planned - row.n_asked_ab - row.n_asked_ba for row in rows)
     parts = {
         "pair": {**saved["pair"], "n_dropped": saved["n_dropped"]},
@@ -259,8 +266,8 @@ def _finished(
         "answers": {"source": " vs ".join(names), "sha256": [pairs.a.sha256, pairs.b.sha256]},
         "system": {},
         "prompts": manifests.prompt_entries(prompts),
-        "judge": entry,
-        "cost": manifests.cost_entry(replies.cost, not_needed, settings.judge.prices),
+        **entries,
+        "cost": manifests.cost_entry(replies.cost, not_needed, judge_prices(settings)),
     }
     manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
     shown = sorted((row for row in rows if row.outcome != "tie"), key=place_on_page)[:N_PAIRS_IN_REPORT]

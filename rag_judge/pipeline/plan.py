@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag_judge.answers import AnswerSet
 from rag_judge.cases import CaseSet
-from rag_judge.pipeline.judging import EMBEDDED, grading_plan, gradings, loaded_prompts
+from rag_judge.pipeline.judging import EMBEDDED, JudgeAccess, grading_plan, gradings, judge_prices, loaded_prompts
 from rag_judge.pipeline.run import RunRequest, answers_or_endpoint
 from rag_judge.pipeline.steps import World
 from rag_judge.prompts import estimated_tokens, messages_for
@@ -29,6 +29,7 @@ class PlannedSpend:
     prompt_tokens_at_most: int | None
     completion_tokens_at_most: int
     usd_at_most: float | None
+    price: str | None  # where the price is from
     first_messages: Sequence[Mapping[str, str]]
 
 
@@ -50,19 +51,26 @@ def plan(request: RunRequest, world: World) -> PlannedSpend:
     if request.budget.sample is not None and request.budget.sample < n:
         tokens = None if tokens is None else round(tokens * request.budget.sample / n)
         n = request.budget.sample
-    calls = n * judge.repeats
+    n_judges = len(judge.members()) if prompts else 0
+    calls = n * judge.repeats * n_judges
     longest = judge.max_tokens or max((prompt.max_tokens for prompt in prompts.values()), default=0)
-    prompt_tokens = None if tokens is None else tokens * judge.repeats
+    each = None if tokens is None else tokens * judge.repeats
+    prices = judge_prices(settings) if prompts else []
+    known = [price for price in prices if price is not None]
+    usd = None
+    if each is not None and known and len(known) == len(prices):
+        usd = sum(price.usd(each, n * judge.repeats * longest) for price in known)
     return PlannedSpend(
         n_cases=n_cases,
         n_questions_to_ask=n_cases if given is None else 0,
         n_to_judge=n,
-        calls_at_least=n * (min(2, judge.repeats) if judge.early_stop else judge.repeats),
+        calls_at_least=n * n_judges * (min(2, judge.repeats) if judge.early_stop else judge.repeats),
         calls_at_most=calls,
         reasks_at_most=calls if judge.reask else 0,
-        prompt_tokens_at_most=prompt_tokens,
+        prompt_tokens_at_most=None if each is None else each * max(1, n_judges),
         completion_tokens_at_most=calls * longest,
-        usd_at_most=_usd(prompt_tokens, calls * longest, judge.prices),
+        usd_at_most=usd,
+        price=", ".join(dict.fromkeys(price.source for price in known)) or None,
         first_messages=rendered.first_messages,
     )
 
@@ -78,7 +86,9 @@ def _rendered(cases: CaseSet, answers: AnswerSet, prompts: Mapping[str, Prompt],
     """Every prompt rendered once: how many, how long together, and the first."""
     if not prompts:
         return _Rendered(0, 0, ())
-    plan_of_run = grading_plan(prompts, settings, "planned", embedded=settings.judge.model == EMBEDDED)
+    model = settings.judge.members()[0].model or ""
+    access = JudgeAccess(model, None if model == EMBEDDED else "planned")
+    plan_of_run = grading_plan(prompts, settings, access, "planned")
     n_to_judge, tokens = 0, 0
     first: Sequence[Mapping[str, str]] = ()
     for one in gradings(cases, answers, plan_of_run, settings.judge.prompt_lang, cases.offsets):
@@ -87,10 +97,3 @@ def _rendered(cases: CaseSet, answers: AnswerSet, prompts: Mapping[str, Prompt],
         n_to_judge += 1
         tokens += sum(estimated_tokens(message["content"]) for message in messages)
     return _Rendered(n_to_judge, tokens, first)
-
-
-def _usd(prompt_tokens: int | None, completion_tokens: int, prices: tuple[float | None, float | None]) -> float | None:
-    price_in, price_out = prices
-    if prompt_tokens is None or price_in is None or price_out is None:
-        return None
-    return (prompt_tokens * price_in + completion_tokens * price_out) / 1_000_000

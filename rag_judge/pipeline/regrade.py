@@ -12,16 +12,15 @@ from typing import Any
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import FinishedRun, RunFolder, read_run
-from rag_judge.calls import RecordedReplies
 from rag_judge.cases import CaseSet
 from rag_judge.errors import InputError
+from rag_judge.journal import RecordedReplies
 from rag_judge.pipeline.run import complete
-from rag_judge.pipeline.steps import RunResult, World, begin, grade, lay_cases, lay_prompts
+from rag_judge.pipeline.steps import RunResult, World, begin, grade, lay_cases, lay_prompts, measures_of
 from rag_judge.prompts import load_prompt, prompt_folder
 from rag_judge.records import CaseRow
 from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, changed_settings
-from rag_judge.table import Measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,7 @@ def _graded_again(
     world: World,
 ) -> tuple[RunResult, Sequence[CaseRow]]:
     prompts = {} if prompts_from is None else load_prompt(prompts_from)
-    judge = settings.judge
-    measures = Measures(settings.run.k, settings.run.match, prompts, judge.prompt_lang, judge.repeats)
+    measures = measures_of(settings, prompts)
     is_part = bool(before.summary["judge"].get("sampled"))
     drawn = frozenset(case_id for case_id, row in was.items() if row["drawn"] is True) if is_part else None
     embedded = bool(before.manifest["judge"] and before.manifest["judge"]["embedded"])
@@ -108,6 +106,8 @@ def _graded_again(
         closing(RecordedReplies(folder.journal)) as replies,
     ):
         graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=embedded)
-        kept = {name: before.manifest[name] for name in ("eval_set", "answers", "system", "judge", "cost")}
-        parts = {**kept, "prompts": manifests.prompt_entries(prompts)} | ({} if prompts else {"judge": None})
+        kept = {name: before.manifest[name] for name in ("eval_set", "answers", "system", "cost")}
+        judges = {name: before.manifest[name] for name in ("judge", "judges")}
+        parts = {**kept, **(judges if prompts else {"judge": None, "judges": []})}
+        parts["prompts"] = manifests.prompt_entries(prompts)
         return complete(folder, parts, graded, cases, answers, settings, world), graded.rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,11 +15,18 @@ from rag_judge import manifest as manifests
 from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, copy_into, read_run
-from rag_judge.calls import JournalCost, RecordedReplies, sent_log
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Endpoint, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
-from rag_judge.pipeline.judging import JudgeAccess, ask_judge, grading_plan, judge_access, loaded_prompts
+from rag_judge.journal import JournalCost, RecordedReplies, sent_log
+from rag_judge.pipeline.judging import (
+    JudgeAccess,
+    ask_judges,
+    grading_plan,
+    judge_accesses,
+    judge_prices,
+    loaded_prompts,
+)
 from rag_judge.pipeline.steps import (
     Budget,
     Graded,
@@ -31,13 +38,13 @@ from rag_judge.pipeline.steps import (
     grade,
     lay_cases,
     lay_prompts,
+    measures_of,
     write_report,
 )
 from rag_judge.prompts import prompt_folder
 from rag_judge.records import Prompt
 from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, resumed_settings
-from rag_judge.table import Measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
         cases = opened.enter_context(closing(CaseSet(resume.snapshot if resume and from_snapshot else request.cases)))
         check_unchanged(cases, resume)
         prompts = loaded_prompts(settings.judge, kept_prompt(resume))
-        access = judge_access(settings.judge, world.environment) if prompts else None
+        accesses = judge_accesses(settings, world) if prompts else []
         collected = resume is not None and resume.answers.exists()
         source = replace(request, answers=resume.answers) if resume is not None and collected else request
         given, endpoint = answers_or_endpoint(source, cases, world)
@@ -95,7 +102,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             )
         folder = resume or begin(settings, _saved_request(request, cases), world)
         try:
-            return await _finish(folder, request, cases, given, endpoint, prompts, access, world)
+            return await _finish(folder, request, cases, given, endpoint, prompts, accesses, world)
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
             if isinstance(stopped, CannotGoOn):
@@ -112,7 +119,7 @@ async def _finish(
     given: AnswerSet | None,
     endpoint: Endpoint | None,
     prompts: Mapping[str, Prompt],
-    access: JudgeAccess | None,
+    accesses: Sequence[JudgeAccess],
     world: World,
 ) -> RunResult:
     """All steps after the run folder exists; each goes on from what an earlier process left."""
@@ -122,33 +129,28 @@ async def _finish(
         lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
     await _lay_answers(folder, cases, given, endpoint, world)
     with closing(AnswerSet(folder.answers, cases.offsets)) as answers:
-        drawn: frozenset[str] | None = None
-        judge_part: dict[str, Any] = {}
-        if access is not None:
-            drawn, judge_part = await ask_judge(
-                folder,
-                cases,
-                answers,
-                prompts,
-                settings,
-                access,
-                request.budget,
-                world,
-                retry_unscored=request.retry_unscored,
-            )
-        measures = Measures(
-            settings.run.k, settings.run.match, prompts, settings.judge.prompt_lang, settings.judge.repeats
+        drawn, asked = await ask_judges(
+            folder,
+            cases,
+            answers,
+            prompts,
+            settings,
+            accesses,
+            request.budget,
+            world,
+            retry_unscored=request.retry_unscored,
         )
+        measures = measures_of(settings, prompts)
         with closing(RecordedReplies(folder.journal)) as replies:
-            graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=_is_embedded(access))
+            embedded = any(access.embedded for access in accesses)
+            graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=embedded)
             parts = manifests.inputs(
                 cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
             )
-            parts |= {"prompts": manifests.prompt_entries(prompts), "judge": None}
-            if access is not None:
-                parts["judge"] = judge_entry(settings, access, prompts, replies.cost, judge_part)
+            parts |= {"prompts": manifests.prompt_entries(prompts)}
+            parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
             not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
-            parts["cost"] = manifests.cost_entry(replies.cost, not_needed, settings.judge.prices)
+            parts["cost"] = manifests.cost_entry(replies.cost, not_needed, judge_prices(settings))
         return complete(folder, parts, graded, cases, answers, settings, world)
 
 
@@ -269,33 +271,42 @@ def check_answers(answers: AnswerSet, *, judged: bool) -> None:
         )
 
 
-def _is_embedded(access: JudgeAccess | None) -> bool:
-    return access is not None and access.embedded
+def judge_entries(
+    settings: Settings,
+    accesses: Sequence[JudgeAccess],
+    prompts: Mapping[str, Prompt],
+    cost: JournalCost,
+    parts: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """What the manifest says of the judges, `judge` being the only or first one; `parts` are by judge, as asked."""
+    entries = [
+        _judge_entry(settings, access, prompts, cost, part) for access, part in zip(accesses, parts, strict=True)
+    ]
+    return {"judge": entries[0] if entries else None, "judges": entries}
 
 
-def judge_entry(
+def _judge_entry(
     settings: Settings,
     access: JudgeAccess,
     prompts: Mapping[str, Prompt],
     cost: JournalCost,
     part: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What the manifest says of the judge; `part` is what `send_to_judge` returned."""
-    plan = grading_plan(prompts, settings, "", embedded=access.embedded)
+    plan = grading_plan(prompts, settings, access, "")
     first = next(iter(prompts.values()))
     asked = {
         "temperature": 0,
         "seed": settings.run.seed,
         "max_tokens": plan.max_tokens or first.max_tokens,
-        "response_format": "json_schema",
+        **({} if first.reading else {"response_format": "json_schema"}),
         **settings.judge.body,
     }
     base_url = None if access.base_url is None else public_url(access.base_url)
     return manifests.judge_entry(
         base_url,
-        settings.judge.model or "",
+        access.model,
         asked,
-        cost,
+        cost.judges[access.number],
         embedded=access.embedded,
         model_sha256=part["model_sha256"],
         probed=part["probe"],

@@ -14,10 +14,11 @@ from typing import Any
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.archive import RunFolder, copy_into, create_run, write_table
-from rag_judge.calls import RecordedReplies
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Collected, Collection, Endpoint, ask_all
+from rag_judge.journal import RecordedReplies
 from rag_judge.outcomes import gave_no_answer
+from rag_judge.panel import summarise_panel
 from rag_judge.prompt_settings import score_of
 from rag_judge.prompts import pass_rule
 from rag_judge.records import Answer, CaseRow, Prompt
@@ -38,7 +39,7 @@ class World:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     say: Callable[[str], None] = lambda line: None
-    progress: Callable[[str, int, int], None] = lambda what, n_done, n_all: None
+    progress: Callable[..., None] = lambda what, n_done, n_all, note="": None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,8 @@ def grade(
         has_pass_rule=has_rule,
         score_range=score_range(measures.prompts),
     )
+    if len(measures.models) > 1 and mode != "none":
+        summary["judge"]["panel"] = summarise_panel(rows, measures.models)
     write_table(run, "cases", rows, CaseRow)
     run.write_json("summary.json", summary)
     lang = settings.run.lang
@@ -184,6 +187,13 @@ def grade(
     lines += failure_lines(shown, len(failed), str(run.path / "cases.csv"), lang)
     run.write_text("hit.txt", "\n".join(lines) + "\n")
     return Graded(rows, summary, lines)
+
+
+def measures_of(settings: Settings, prompts: Mapping[str, Prompt]) -> Measures:
+    """How a run with these settings is measured."""
+    models = tuple(member.model or "" for member in settings.judge.members())
+    judge = settings.judge
+    return Measures(settings.run.k, settings.run.match, prompts, judge.prompt_lang, judge.repeats, models)
 
 
 def score_range(prompts: Mapping[str, Prompt]) -> tuple[int, int]:

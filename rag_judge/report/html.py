@@ -53,8 +53,9 @@ RANKING_COLUMNS: Mapping[str, bool | None] = {
 }
 JUDGE_COLUMNS: Mapping[str, bool | None] = {
     **dict.fromkeys(("judge_pass", "grounded", "complete"), False),
+    "judges_disagree": True,
     **dict.fromkeys(("should_abstain", "score", "other_fields", "unscored_reason", "drawn")),
-    **dict.fromkeys(("n_planned", "n_asked", "n_votes", "undecided", "flipped", "unstable", "alike")),
+    **dict.fromkeys(("n_planned", "n_asked", "n_votes", "undecided", "flipped", "unstable", "alike", "judges")),
 }
 # Controls but tab and line feed, line separators, and the marks that turn the direction of what follows them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

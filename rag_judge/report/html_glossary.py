@@ -335,6 +335,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "flipped": "first two differ",
         "unstable": "any two differ",
         "alike": "first two replies word for word the same",
+        "judges": "what each judge decided",
+        "judges_disagree": "the judges disagree",
     },
     "zh": {
         "rule_correct": "规则全部满足",
@@ -373,5 +375,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "flipped": "前两次不同",
         "unstable": "有两次不同",
         "alike": "前两次回复逐字相同",
+        "judges": "各评审的结论",
+        "judges_disagree": "评审之间有分歧",
     },
 }

@@ -205,6 +205,32 @@ def _citations(citations: Tree, lang: str) -> Metric:
     return _plain("rules.citations", value, lang, is_missing=is_missing, is_alarming=bool(citations["dangling"]))
 
 
+def _panel(panel: Tree | None, lang: str) -> list[Metric]:
+    """What each of several judges says, and how far each two agree."""
+    if panel is None:
+        return []
+    words = WORDS[lang]
+    each = [
+        Metric(
+            "judge.panel", say(lang, "panel_judge", model=judge["model"]), words["panel_judge_says"], _rate(judge, lang)
+        )
+        for judge in panel["judges"]
+    ]
+    agreeing = [
+        Metric(
+            "judge.agreement", say(lang, "panel_pair", **pair), words["panel_pair_says"], _rate(pair, lang, "agreement")
+        )
+        for pair in panel["pairs"]
+    ]
+    label, n_disagree = words["panel_disagree"], str(panel["n_disagree"])
+    ids = tuple(panel["disagree"])
+    return [*each, *agreeing, Metric("judge.disagree", label, words["panel_disagree_says"], n_disagree, ids=ids)]
+
+
+def _rate(tree: Tree, lang: str, name: str = "pass") -> str:
+    return estimate_text(tree, name, lang)
+
+
 def _judge(tree: Tree, lang: str) -> Section:
     reason = tree.get("pass_reason") or WORDS[lang]["nothing_counted"]
     worst, best = (share_text(tree[f"pass_{end}"], reason, lang) for end in ("worst", "best"))
@@ -221,6 +247,7 @@ def _judge(tree: Tree, lang: str) -> Section:
         _metric(tree, "judge.alike", lang),
         _metric(tree, "judge.unstable_share", lang),
         _plain("judge.expectation_conflict", str(tree["expectation_conflict"]), lang),
+        *_panel(tree.get("panel"), lang),
     ]
     notes = [WORDS[lang]["judge_note"], say(lang, "judge_counts", drawn=tree["drawn"], graded=tree["graded"])]
     if tree.get("sampled"):

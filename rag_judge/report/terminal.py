@@ -34,6 +34,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "undecided": "undecided",
         "unscored": "unscored",
         "flip": "Flip rate",
+        "agreement": "agreement of",
+        "disagree": "cases on which the judges disagree",
         "alike": " (the two replies are word for word the same in {n} of {of}; a judge that repeats itself is not "
         "thereby right)",
         "no_answer": "No answer",
@@ -60,6 +62,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "undecided": "未定",
         "unscored": "未评出",
         "flip": "翻转率",
+        "agreement": "一致率",
+        "disagree": "评审之间有分歧的用例",
         "alike": "(两次回复逐字相同 {n}/{of};评审前后一致不等于判得对)",
         "no_answer": "无回答",
         "not_applicable": "不适用({reason})",
@@ -123,6 +127,7 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
         lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
         lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
         lines.append(f"{words['flip']}: {_fraction(judge, 'flip_rate', words)}{_alike(judge, words)}")
+    lines += _panel_lines(judge.get("panel"), lang)
     if summary["n_errors"]:
         lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_cases']}")
     return lines
@@ -196,6 +201,20 @@ def _ids(ids: list[str]) -> str:
 def _missing(tree: Mapping[str, Any], name: str, words: Mapping[str, str]) -> str:
     reason = tree.get(f"{name}_reason", "")
     return words["not_applicable"].format(reason=SENTENCES_ZH.get(reason, reason) if words is WORDS["zh"] else reason)
+
+
+def _panel_lines(panel: Mapping[str, Any] | None, lang: str) -> Iterator[str]:
+    """A line a judge, and how far each two agree."""
+    if panel is None:
+        return
+    words = WORDS[lang]
+    for judge in panel["judges"]:
+        left = f"{words['undecided']} {judge['undecided']}, {words['unscored']} {sum(judge['unscored'].values())}"
+        yield f"  {printable(judge['model'])}: {_fraction(judge, 'pass', words, percent=True)} ({left})"
+    for pair in panel["pairs"]:
+        both = f"{printable(pair['a'])}, {printable(pair['b'])}"
+        yield f"  {words['agreement']} {both}: {_fraction(pair, 'agreement', words, percent=True)}"
+    yield f"  {words['disagree']}: {panel['n_disagree']}"
 
 
 def _alike(judge: Mapping[str, Any], words: Mapping[str, str]) -> str:
