@@ -51,6 +51,10 @@ class RunFolder:
         """The answers as judged."""
         return self.path / "answers.jsonl"
 
+    def answers_of(self, side: str) -> Path:
+        """Where a comparison keeps the answers of one side, `a` or `b`."""
+        return self.path / f"answers.{side}.jsonl"
+
     @property
     def journal(self) -> Path:
         """The call journal."""

@@ -88,7 +88,7 @@ def _is_kept(status: str) -> bool:
     with tempfile.TemporaryDirectory() as temporary, JudgeServer(lambda request: SAID[status]) as server:
         path = Path(temporary)
         flags = {"out": str(path / "runs"), "base_url": server.base_url, "model": "judge-1", "attempts": 1}
-        settings = load_settings(None, {}, {**flags, "repeats": 1, "reask": False, "timeout_s": 1.0}, folder=None)
+        settings = load_settings(None, {}, {**flags, "repeats": 1, "reask": False, "timeout_s": 0.5}, folder=None)
         settings = replace(settings, judge=replace(settings.judge, backoff_s=0.0))
         cases = write_rows(path / "cases.jsonl", [{"id": "c", "question": "Which number?"}])
         contexts = [{"id": "d", "text": "The number is 7."}]

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -24,7 +25,16 @@ from rag_judge.errors import CannotGoOn
 from rag_judge.judge import ModelServer, Probed, Server
 from rag_judge.records import Call, CallFailure, Reply, Usage
 from rag_judge.responses import reply_text
-from tests.misbehaviour import SERVER_ERROR, UNAUTHORIZED, JudgeRequest, Misbehaviour, Respond, completion, failure
+from tests.misbehaviour import (
+    SERVER_ERROR,
+    UNAUTHORIZED,
+    JudgeRequest,
+    Misbehaviour,
+    Respond,
+    completion,
+    failure,
+    refused_parameter,
+)
 from tests.servers import PROJECT, JudgeServer, obedient
 
 SECRET = "sk-secret-0123456789"
@@ -318,9 +328,9 @@ def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> N
 
 
 def ask(
-    server: JudgeServer, cache: ReplyCache, calls: Sequence[Call] = (call(),), **changes: Any
+    server: JudgeServer, cache: ReplyCache, calls: Sequence[Call] = (call(),), *, at_once: bool = False, **changes: Any
 ) -> tuple[list[Reply | CallFailure], ModelServer]:
-    """Calls one after another, as a process of its own would that has this cache."""
+    """Calls one after another, or all at once, as a process of its own would that has this cache."""
     told = Server(server.base_url, "m", SECRET, timeout_s=5.0, attempts=2, backoff_s=0.0)
 
     async def asked() -> tuple[list[Reply | CallFailure], ModelServer]:
@@ -328,6 +338,8 @@ def ask(
             cached = CachedJudge(
                 judge, cache, public_url(server.base_url), lambda call, reply: reply_text(reply.raw) == VERDICT
             )
+            if at_once:
+                return list(await asyncio.gather(*map(cached.ask, calls))), judge
             return [await cached.ask(one) for one in calls], judge
 
     return asyncio.run(asked())
@@ -502,6 +514,28 @@ def test_the_reply_that_taught_what_is_refused_is_kept_as_the_weaker_request_tha
         again, _ = ask(server, cache)
         assert len(server.requests) == 2
     assert (cached_of(first), cached_of(again)) == ([False], [True])
+
+
+def test_a_reply_to_a_request_that_is_no_longer_sent_so_is_not_kept_for_the_one_that_is(tmp_path: Path) -> None:
+    """The first call goes out with a seed; before its reply comes, the second learns that seeds are refused."""
+    learned = threading.Event()
+
+    def moody(request: JudgeRequest) -> str | Misbehaviour:
+        if request.text.endswith("second"):
+            if "seed" in request.body:
+                return refused_parameter("seed")
+            learned.set()
+        elif not learned.wait(10):
+            return SERVER_ERROR
+        return VERDICT
+
+    first, second = call(0, "first"), call(1, "second")
+    with JudgeServer(moody) as server, closing(opened(tmp_path)) as cache:
+        results, judge = ask(server, cache, [first, second], at_once=True)
+        name = public_url(server.base_url)
+        kept = [cache.get(reply_key(name, one, judge.body(one))) is not None for one in (first, second)]
+    assert [isinstance(result, Reply) and "seed" in result.sent for result in results] == [True, False]
+    assert kept == [False, True]
 
 
 def test_without_a_probe_replies_are_kept_as_well(tmp_path: Path) -> None:

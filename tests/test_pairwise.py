@@ -207,8 +207,6 @@ def test_a_prompt_of_another_mode_an_unfinished_run_and_a_comparison_are_refused
     result = compare(tmp_path, longer, *both)
     with pytest.raises(InputError, match="a comparison, not a run with answers"):
         compare(tmp_path, longer, result.folder, both[1])
-    with pytest.raises(InputError, match="a comparison of two runs cannot be regraded"):
-        regrade(result.folder, WORLD, {})
     (both[0].answers).write_text(both[0].answers.read_text("utf-8").replace("many", "most"), encoding="utf-8")
     with pytest.raises(InputError, match="the file was changed after the run"):
         compare(tmp_path, longer, *both)
@@ -238,6 +236,25 @@ def test_a_comparison_whose_judge_went_down_is_gone_on_with_and_ends_as_an_undis
     assert read_run(folder.path).manifest["cost"]["calls"] == 3 * 2 * 9
     again = resume_pairwise(folder, {}, Settings(), WORLD)  # complete: answers as it did, asks nobody
     assert (again.summary, again.exit_code) == (result.summary, result.exit_code)
+
+
+def test_a_regraded_comparison_asks_nobody_and_decides_as_it_did(
+    tmp_path: Path, both: tuple[RunFolder, RunFolder]
+) -> None:
+    result = compare(tmp_path, longer, *both)
+    again = regrade(result.folder, WORLD, {"name": "again"})
+    assert again.moved == []
+    for name in ("summary.json", "pairs.csv"):
+        assert (again.result.folder.path / name).read_bytes() == (result.folder.path / name).read_bytes()
+    manifest = read_run(again.result.folder.path).manifest
+    assert (manifest["parent"], manifest["kind"]) == (result.folder.run_id, "pairwise")
+    prompt = result.folder.path / "prompts" / "pairwise" / "prompt.toml"
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in prompt.parent.iterdir():
+        (other / file.name).write_bytes(file.read_bytes().replace(b'name = "winner"', b'name = "better"'))
+    moved = regrade(result.folder, WORLD, {"judge": str(other)}).moved
+    assert [(case_id, after) for case_id, _, after in moved] == [(c, "unscored") for c in ("q1", "q2", "q3")]
 
 
 def test_the_same_replies_give_the_same_bytes(tmp_path: Path, both: tuple[RunFolder, RunFolder]) -> None:

@@ -277,13 +277,12 @@ def call_of(case: int, repeat: int = 0, times_seen: int = 1, *, is_reask: bool =
     return JudgeRequest(CHAT, {}, {"messages": messages, "seed": repeat}, 1, times_seen)
 
 
-@pytest.mark.parametrize("name", [name for name in ODD_FORMS])
+@pytest.mark.parametrize("name", list(ODD_FORMS))
 def test_in_an_odd_form_the_reply_is_whole(name: str) -> None:
     body = completion('{"关": true}')
     with JudgeServer(lambda _: ODD_FORMS[name](body)) as judge:
-        status, headers, got = post(judge.url, HELLO)
+        status, _, got = post(judge.url, HELLO)
     assert (status, json.loads(got)) == (200, json.loads(body))
-    assert (headers, got) != ({"content-type": "application/json", "content-length": str(len(body.encode()))}, body)
 
 
 @pytest.mark.parametrize("name", sorted(PASSING_TROUBLES.keys() | LASTING_TROUBLES.keys() | {"429 until a date"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,14 @@ from rag_judge.journal import RecordedReplies, sent_log
 from rag_judge.outcomes import gave_no_answer
 from rag_judge.pairs import pair_row, summarise_pairs
 from rag_judge.pipeline.judging import JudgeAccess, draw_order, judge_accesses, judge_prices, send_to_judge
-from rag_judge.pipeline.regrade import check_untouched
 from rag_judge.pipeline.run import ended_run, judge_entries, kept_prompt
-from rag_judge.pipeline.steps import RunResult, World, begin, can_be_judged, exit_code, lay_prompts
+from rag_judge.pipeline.steps import RunResult, World, begin, can_be_judged, check_untouched, exit_code, lay_prompts
 from rag_judge.prompts import language_of, load_prompt, pair_field, prompt_folder
 from rag_judge.records import PairRow, Prompt
 from rag_judge.report.pairs_html import ReportPair, place_on_page, render_pairs_report
 from rag_judge.report.terminal import pair_lines
 from rag_judge.rows import file_sha256, json_line
-from rag_judge.settings import Settings, resumed_settings
+from rag_judge.settings import Settings, changed_settings, resumed_settings
 
 SIDES = ("a", "b")
 LONGEST_NAME = 36  # of each run in the name of the comparison
@@ -64,7 +63,7 @@ async def pairwise_async(request: PairwiseRequest, world: World) -> RunResult:
     for run in finished:
         if run.manifest.get("kind") == "pairwise":
             raise InputError(f"{run.folder.path}: a comparison, not a run with answers; name two runs")
-        check_untouched(run.folder, run)
+        check_untouched(run)
     names = [str(run.manifest["name"])[:LONGEST_NAME] for run in finished]
     with closing(CaseSet(request.run_a.snapshot)) as cases, closing(CaseSet(request.run_b.snapshot)) as others:
         shared = shared_questions(cases, others, request)
@@ -75,7 +74,7 @@ async def pairwise_async(request: PairwiseRequest, world: World) -> RunResult:
         folder = begin(_named(settings, "-vs-".join(names)), saved, world, kind="pairwise")
         copy_into(folder, folder.snapshot.name, lambda file: _write_cases(file, cases, shared))
     for side, run in zip(SIDES, finished, strict=True):
-        copy_into(folder, answers_of(folder, side).name, lambda file, run=run: _copy(file, run.folder.answers))  # type: ignore[misc]
+        copy_into(folder, folder.answers_of(side).name, lambda file, run=run: _copy(file, run.folder.answers))  # type: ignore[misc]
     lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
     return await _judged(folder, settings, prompts, access, world)
 
@@ -130,11 +129,6 @@ def shared_questions(cases: CaseSet, others: CaseSet, request: PairwiseRequest) 
             "eval set, or give --common to compare what both were asked"
         )
     return shared
-
-
-def answers_of(folder: RunFolder, side: str) -> Path:
-    """Where a comparison keeps the answers of one side."""
-    return folder.path / f"answers.{side}.jsonl"
 
 
 def _side(run: FinishedRun) -> dict[str, Any]:
@@ -192,18 +186,24 @@ class Pairs:
             yield PairGrading(case, self.a.get(case_id), self.b.get(case_id), prompt, plan)
 
 
+@contextmanager
+def opened_pairs(folder: RunFolder) -> Iterator[Pairs]:
+    """The material that a comparison keeps."""
+    with (
+        closing(CaseSet(folder.snapshot)) as cases,
+        closing(AnswerSet(folder.answers_of("a"), cases.offsets)) as a,
+        closing(AnswerSet(folder.answers_of("b"), cases.offsets)) as b,
+    ):
+        yield Pairs(cases, a, b)
+
+
 async def _judged(
     folder: RunFolder, settings: Settings, prompts: Mapping[str, Prompt], access: JudgeAccess, world: World
 ) -> RunResult:
     """All steps once the comparison holds its own copies; each goes on from what an earlier process left."""
     import asyncio
 
-    with (
-        closing(CaseSet(folder.snapshot)) as cases,
-        closing(AnswerSet(answers_of(folder, "a"), cases.offsets)) as a,
-        closing(AnswerSet(answers_of(folder, "b"), cases.offsets)) as b,
-    ):
-        pairs = Pairs(cases, a, b)
+    with opened_pairs(folder) as pairs:
         ids = pairs.to_judge(settings)
         if not ids:
             raise InputError(f"{folder.path}: no question was answered by both systems with contexts to judge by")
@@ -220,7 +220,38 @@ async def _judged(
             raise
         with closing(RecordedReplies(folder.journal)) as replies:
             rows = list(pair_rows(pairs, ids, prompts, replies, settings))
-            return _finished(folder, settings, prompts, access, pairs, rows, replies, part, world)
+            parts = _parts(folder, pairs, rows, replies, settings, prompts)
+            parts |= judge_entries(settings, [access], prompts, replies.cost, [part])
+            return _finished(folder, settings, pairs, rows, parts, world)
+
+
+def regrade_pairs(
+    before: FinishedRun, flags: Mapping[str, Any], world: World
+) -> tuple[RunResult, list[tuple[str, str, str]]]:
+    """A finished comparison's kept replies read again into a new one, and what moved: (id, before, after).
+
+    `flags` may set name, archive and the judge prompt by which replies are read. No call is sent.
+    """
+    check_untouched(before)
+    parent = before.folder
+    saved = parent.read_json("request.json")
+    settings = changed_settings(saved["settings"], flags)
+    kept = kept_prompt(parent)
+    source = prompt_folder(flags["judge"], Path(settings.judge.prompts)) if flags.get("judge") else kept
+    if source is None:
+        raise InputError(f"{parent.path}: the prompt that it kept is missing; name one with --judge")
+    prompts = load_prompt(source)
+    folder = begin(settings, saved, world, parent=before.manifest["run_id"], kind="pairwise")
+    for name in (parent.snapshot.name, parent.journal.name, *(parent.answers_of(side).name for side in SIDES)):
+        copy_into(folder, name, lambda file, name=name: _copy(file, parent.path / name))  # type: ignore[misc]
+    lay_prompts(folder, source)
+    was = {str(row["id"]): str(row["outcome"]) for row in before.table()[["id", "outcome"]].to_dict("records")}
+    with opened_pairs(folder) as pairs, closing(RecordedReplies(folder.journal)) as replies:
+        rows = list(pair_rows(pairs, pairs.to_judge(settings), prompts, replies, settings))
+        parts = _parts(folder, pairs, rows, replies, settings, prompts)
+        parts |= {name: before.manifest[name] for name in ("judge", "judges", "cost")}
+        result = _finished(folder, settings, pairs, rows, parts, world)
+    return result, [(row.id, was[row.id], row.outcome) for row in rows if was[row.id] != row.outcome]
 
 
 def pair_rows(
@@ -238,37 +269,46 @@ def pair_rows(
         yield pair_row(case, ab, ba, pairs.a.get(case_id), pairs.b.get(case_id), pair_field(prompt))
 
 
-def _finished(
+def _parts(
     folder: RunFolder,
-    settings: Settings,
-    prompts: Mapping[str, Prompt],
-    access: JudgeAccess,
     pairs: Pairs,
     rows: Sequence[PairRow],
     replies: RecordedReplies,
-    part: Mapping[str, Any],
+    settings: Settings,
+    prompts: Mapping[str, Prompt],
+) -> dict[str, Any]:
+    """What the manifest says of a comparison beside its judge."""
+    saved = folder.read_json("request.json")
+    first = saved["pair"]["a"]
+    not_needed = sum(2 * row.n_planned - row.n_asked_ab - row.n_asked_ba for row in rows)
+    return {
+        "pair": {**saved["pair"], "n_dropped": saved["n_dropped"]},
+        "eval_set": {**first["eval_set"], "n": len(pairs.cases), "snapshot_sha256": file_sha256(folder.snapshot)},
+        "answers": {
+            "source": " vs ".join(saved["pair"][side]["run_id"] for side in SIDES),
+            "sha256": [pairs.a.sha256, pairs.b.sha256],
+        },
+        "system": {},
+        "prompts": manifests.prompt_entries(prompts),
+        "cost": manifests.cost_entry(replies.cost, not_needed, judge_prices(settings)),
+    }
+
+
+def _finished(
+    folder: RunFolder,
+    settings: Settings,
+    pairs: Pairs,
+    rows: Sequence[PairRow],
+    parts: Mapping[str, Any],
     world: World,
 ) -> RunResult:
     """Write the table, the summary, the lines, the report and, last, the manifest that says `complete`."""
-    saved = folder.read_json("request.json")
     summary = comparison_summary(pairs, rows, settings)
     write_table(folder, "pairs", rows, PairRow)
     folder.write_json("summary.json", summary)
-    names = (saved["pair"]["a"]["run_id"], saved["pair"]["b"]["run_id"])
-    lines = pair_lines(summary, names, settings.run.lang, embedded=access.embedded)
+    names = (parts["pair"]["a"]["run_id"], parts["pair"]["b"]["run_id"])
+    lines = pair_lines(summary, names, settings.run.lang, embedded=bool(parts["judge"]["embedded"]))
     folder.write_text("hit.txt", "\n".join(lines) + "\n")
-    first = saved["pair"]["a"]
-    entries = judge_entries(settings, [access], prompts, replies.cost, [part])
-    not_needed = sum(2 * row.n_planned - row.n_asked_ab - row.n_asked_ba for row in rows)
-    parts = {
-        "pair": {**saved["pair"], "n_dropped": saved["n_dropped"]},
-        "eval_set": {**first["eval_set"], "n": len(pairs.cases), "snapshot_sha256": file_sha256(folder.snapshot)},
-        "answers": {"source": " vs ".join(names), "sha256": [pairs.a.sha256, pairs.b.sha256]},
-        "system": {},
-        "prompts": manifests.prompt_entries(prompts),
-        **entries,
-        "cost": manifests.cost_entry(replies.cost, not_needed, judge_prices(settings)),
-    }
     manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
     shown = sorted((row for row in rows if row.outcome != "tie"), key=place_on_page)[:N_PAIRS_IN_REPORT]
     page = [ReportPair(row, pairs.cases.get(row.id), pairs.a.get(row.id), pairs.b.get(row.id)) for row in shown]

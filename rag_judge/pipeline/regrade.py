@@ -13,13 +13,21 @@ from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import FinishedRun, RunFolder, read_run
 from rag_judge.cases import CaseSet
-from rag_judge.errors import InputError
 from rag_judge.journal import RecordedReplies
+from rag_judge.pipeline.pairwise import regrade_pairs
 from rag_judge.pipeline.run import complete
-from rag_judge.pipeline.steps import RunResult, World, begin, grade, lay_cases, lay_prompts, measures_of
+from rag_judge.pipeline.steps import (
+    RunResult,
+    World,
+    begin,
+    check_untouched,
+    grade,
+    lay_cases,
+    lay_prompts,
+    measures_of,
+)
 from rag_judge.prompts import load_prompt, prompt_folder
 from rag_judge.records import CaseRow
-from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, changed_settings
 
 
@@ -39,8 +47,8 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
     """
     before = read_run(parent.path)
     if before.manifest.get("kind") == "pairwise":
-        raise InputError(f"{parent.path}: a comparison of two runs cannot be regraded; run `pairwise` again")
-    check_untouched(parent, before)
+        return Regraded(*regrade_pairs(before, flags, world))
+    check_untouched(before)
     saved = parent.read_json("request.json")
     settings = changed_settings(saved["settings"], flags)
     prompts_from = _prompt_source(parent, settings, flags.get("judge"))
@@ -56,18 +64,6 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
         result, rows = _graded_again(before, folder, cases, settings, prompts_from, was, world)
     moved = [(row.id, was[row.id]["outcome"], row.outcome) for row in rows if was[row.id]["outcome"] != row.outcome]
     return Regraded(result, moved)
-
-
-def check_untouched(parent: RunFolder, run: FinishedRun) -> None:
-    """Raise InputError when what a finished run was graded from is missing or was changed since."""
-    if run.manifest["judge"] is not None and not parent.journal.exists():
-        raise InputError(f"{parent.journal}: the call journal is missing, so there are no replies to read again")
-    for path, digest in (
-        (parent.snapshot, run.manifest["eval_set"]["snapshot_sha256"]),
-        (parent.answers, run.manifest["answers"]["sha256"]),
-    ):
-        if file_sha256(path) != digest:
-            raise InputError(f"{path}: the file was changed after the run; what moved would not be the rules' doing")
 
 
 def _prompt_source(parent: RunFolder, settings: Settings, name: str | None) -> Path | None:

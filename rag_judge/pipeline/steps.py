@@ -13,9 +13,10 @@ from typing import Any
 
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet, has_context_texts
-from rag_judge.archive import RunFolder, copy_into, create_run, write_table
+from rag_judge.archive import FinishedRun, RunFolder, copy_into, create_run, write_table
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Collected, Collection, Endpoint, ask_all
+from rag_judge.errors import InputError
 from rag_judge.journal import RecordedReplies
 from rag_judge.outcomes import gave_no_answer
 from rag_judge.panel import summarise_panel
@@ -24,6 +25,7 @@ from rag_judge.prompts import pass_rule
 from rag_judge.records import Answer, CaseRow, Prompt
 from rag_judge.report.html import ReportCase, render_report
 from rag_judge.report.terminal import failure_lines, summary_lines
+from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings
 from rag_judge.summary import summarise
 from rag_judge.table import Measures, case_rows
@@ -82,6 +84,20 @@ def begin(
     run.write_json("request.json", {**saved, "settings": manifests.saved_settings(settings)})
     run.write_json("manifest.json", manifests.started(run, settings, world.now(), parent, kind))
     return run
+
+
+def check_untouched(run: FinishedRun) -> None:
+    """Raise InputError when what a finished run was graded from is missing or was changed since."""
+    folder, manifest = run.folder, run.manifest
+    if manifest["judge"] is not None and not folder.journal.exists():
+        raise InputError(f"{folder.journal}: the call journal is missing, so there are no replies to read again")
+    is_pair = manifest.get("kind") == "pairwise"
+    answers = [folder.answers_of(side) for side in ("a", "b")] if is_pair else [folder.answers]
+    digests = manifest["answers"]["sha256"] if is_pair else [manifest["answers"]["sha256"]]
+    given = [(folder.snapshot, manifest["eval_set"]["snapshot_sha256"]), *zip(answers, digests, strict=True)]
+    for path, digest in given:
+        if file_sha256(path) != digest:
+            raise InputError(f"{path}: the file was changed after the run; what moved would not be the rules' doing")
 
 
 def lay_cases(run: RunFolder, cases: CaseSet) -> None:

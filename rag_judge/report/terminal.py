@@ -34,6 +34,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "undecided": "undecided",
         "unscored": "unscored",
         "flip": "Flip rate",
+        "score": "Mean score (comparable only under one judge and one prompt version)",
         "agreement": "agreement of",
         "disagree": "cases on which the judges disagree",
         "alike": " (the two replies are word for word the same in {n} of {of}; a judge that repeats itself is not "
@@ -62,6 +63,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "undecided": "未定",
         "unscored": "未评出",
         "flip": "翻转率",
+        "score": "平均分(只有同一评审、同一提示词版本下才可比)",
         "agreement": "一致率",
         "disagree": "评审之间有分歧的用例",
         "alike": "(两次回复逐字相同 {n}/{of};评审前后一致不等于判得对)",
@@ -125,6 +127,8 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
         if judge["sampled"]:
             left.insert(0, words["drawn"].format(n=judge["sampled"]["n"], of=judge["sampled"]["of"]))
         lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
+        if judge.get("score"):
+            lines.append(f"{words['score']}: {_with_ends(judge['score'], 'mean', lang)}")
         lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
         lines.append(f"{words['flip']}: {_fraction(judge, 'flip_rate', words)}{_alike(judge, words)}")
     lines += _panel_lines(judge.get("panel"), lang)
