@@ -1,6 +1,6 @@
 """Speed and memory of rag-judge, as ratios against a bound or a peer in the same run. Nothing is asserted.
 
-usage: python -m bench [NAME …]     names: start, memory, calls, verdicts
+usage: python -m bench [NAME …]     names: start, memory, calls, verdicts, lint, soak
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 
 import aiohttp
 
+from bench.lint import lint_lines
+from bench.soak import soak_lines
 from rag_judge.judge import ModelServer, Server
 from rag_judge.records import Call, VerdictField
 from rag_judge.verdicts import read_verdict
@@ -167,7 +169,14 @@ def seconds_each(act: Callable[[], object], n: int = 3000) -> float:
     return (time.perf_counter() - began) / n
 
 
-BENCHES = {"start": start, "memory": memory, "calls": calls, "verdicts": verdicts}
+BENCHES = {
+    "start": start,
+    "memory": memory,
+    "calls": calls,
+    "verdicts": verdicts,
+    "lint": lint_lines,
+    "soak": soak_lines,
+}
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or BENCHES:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rag_judge.options import Config, Json, Lang, Out, Quiet, flags_of
+from rag_judge.options import Config, CorpusPath, Json, Lang, Out, Quiet, flags_of
 from rag_judge.printing import print_json, print_run, print_runs
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
@@ -24,6 +24,7 @@ def regrade(
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics. [the run's]")] = None,
     match: Annotated[str | None, typer.Option("--match", help="Level of ids: exact or document. [the run's]")] = None,
+    corpus: CorpusPath = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the new run. [the run's]")] = None,
     out: Out = None,
     config: Config = None,
@@ -38,7 +39,7 @@ def regrade(
     from rag_judge import pipeline
     from rag_judge.archive import find_run
 
-    flags = flags_of(locals(), "judge k match name out lang")
+    flags = flags_of(locals(), "judge k match corpus name out lang")
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say)
         parent = find_run(archive_of(out, config), run_name)
@@ -140,7 +141,8 @@ def runs_show(
         for line in folder.lines():
             typer.echo(line)
     else:
-        typer.echo(f"not complete; go on with: rag-judge run --resume {folder.path}")
+        command = "pairwise" if manifest.get("kind") == "pairwise" else "run"
+        typer.echo(f"not complete; go on with: rag-judge {command} --resume {folder.path}")
 
 
 def archive_of(out: str | None, config: Path | None) -> Path:

@@ -16,15 +16,19 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_judge.dialect import Dialect, TokenCount, as_sent
 from rag_judge.judge import ModelServer, Probed
 from rag_judge.records import Call, CallFailure, Reply, Usage
 
-BUSY_S = 30.0  # as long another process may hold the file
+_T = TypeVar("_T")
+BUSY_S = 5.0  # as long another process may hold the file
 PRUNE_EVERY = 200  # replies written between two looks at the size
 DAY_S = 86_400.0
+FORMAT = 1  # of the rows; a file of another format is begun anew
+# What a file that is broken, or of another program, may raise: its replies are then asked for again.
+UNUSABLE = (sqlite3.Error, KeyError, TypeError, ValueError)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, at REAL NOT NULL, size INTEGER NOT NULL, reply TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS replies_at ON replies (at);
@@ -65,7 +69,10 @@ class ReplyCache:
         try:
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
+            if self._database.execute("PRAGMA user_version").fetchone()[0] not in (0, FORMAT):
+                self._database.executescript("DROP TABLE IF EXISTS replies; DROP TABLE IF EXISTS servers;")
             self._database.executescript(_TABLES)
+            self._database.execute(f"PRAGMA user_version = {FORMAT}")
             self._prune()
         except sqlite3.Error:
             self._database.close()
@@ -136,12 +143,22 @@ class ReplyCache:
 
 
 class CachedJudge:
-    """A model server whose readable replies are kept, and asked only for those that are not."""
+    """A model server whose readable replies are kept, and asked only for those that are not.
+
+    A cache that turns out broken is said once and left alone from then on: it costs replies, never a run.
+    """
 
     def __init__(
-        self, judge: ModelServer, cache: ReplyCache, server_name: str, is_readable: Callable[[Call, Reply], bool]
+        self,
+        judge: ModelServer,
+        cache: ReplyCache,
+        server_name: str,
+        is_readable: Callable[[Call, Reply], bool],
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`server_name` is how the server stands in keys; `is_readable` says whether a verdict stands in a reply."""
+        self._say = say
+        self._is_broken = False
         self._judge = judge
         self._cache = cache
         self._server_name = server_name
@@ -149,11 +166,9 @@ class CachedJudge:
 
     async def ask(self, call: Call) -> Reply | CallFailure:
         """The kept reply to a call, or the server's. Raises CannotGoOn as the server does."""
-        await self._learned(call)
-        key = reply_key(self._server_name, call, self._judge.body(call))
-        kept = self._cache.get(key)
-        if kept is not None:
-            return kept
+        found = await self.kept(call)
+        if found is not None:
+            return found
         dialect = self._judge.dialect
         result = await self._judge.ask(call)
         if self._judge.dialect != dialect:
@@ -162,25 +177,48 @@ class CachedJudge:
             self._keep(call, result)
         return result
 
+    async def is_alive(self, call: Call) -> bool:
+        """Whether the server still answers."""
+        return await self._judge.is_alive(call)
+
+    async def kept(self, call: Call) -> Reply | None:
+        """The kept reply to just this request; None without one."""
+        await self._learned(call)
+        key = reply_key(self._server_name, call, self._judge.body(call))
+        return self._tried(lambda: self._cache.get(key))
+
     def _keep(self, call: Call, reply: Reply) -> None:
         body = self._judge.body(call)
         # Another call may have changed what is sent meanwhile: then the key of this reply is not known any more.
         if as_sent(body, call, self._judge.server.body) == dict(reply.sent):
-            self._cache.put(reply_key(self._server_name, call, body), reply)
+            key = reply_key(self._server_name, call, body)
+            self._tried(lambda: self._cache.put(key, reply))
 
     async def _learned(self, call: Call) -> None:
         """What the server accepts, from the cache or else from a probe."""
         if self._judge.probed is not None:
             return
-        known = self._cache.learned(self._server_name, self._judge.server.model)
+        known = self._tried(lambda: self._cache.learned(self._server_name, self._judge.server.model))
         if known is not None:
             self._judge.dialect, self._judge.probed = known
+            self._judge.has_replied = True  # in an earlier run
             return
         await self._judge.learn(call)
         self._remember()
 
     def _remember(self) -> None:
-        if self._judge.probed is not None:
-            self._cache.keep_learned(
-                self._server_name, self._judge.server.model, self._judge.dialect, self._judge.probed
-            )
+        dialect, probed = self._judge.dialect, self._judge.probed
+        if probed is not None:
+            model = self._judge.server.model
+            self._tried(lambda: self._cache.keep_learned(self._server_name, model, dialect, probed))
+
+    def _tried(self, act: Callable[[], _T]) -> _T | None:
+        """What the cache gives; None, and said once, when it is broken."""
+        if self._is_broken:
+            return None
+        try:
+            return act()
+        except UNUSABLE as error:
+            self._is_broken = True
+            self._say(f"warning: the cache is broken ({error!r}) and is left alone from here on; delete its file")
+            return None

@@ -14,6 +14,7 @@ from rag_judge.errors import CannotGoOn
 from rag_judge.journal import SYNC_EVERY_S, Journal, Result, token_estimate
 from rag_judge.judge import Judge
 from rag_judge.money import Limits, Meter
+from rag_judge.pace import DeadlinePassed
 from rag_judge.records import Call, CallFailure, Reply
 
 DEAD_AFTER = 10  # calls in a row, each after all its tries, without one reply between them
@@ -110,38 +111,81 @@ class _Window:
     def __init__(
         self, journal: Journal, forget: Callable[[str], bool], meter: Meter, monotonic: Callable[[], float]
     ) -> None:
+        import asyncio
+
         self.meter = meter
+        self.settled = asyncio.Event()  # a call on its way has ended
         self.limit_reached: str | None = None
         self._monotonic = monotonic
         self.journal = journal
         self.forget = forget
         self.n_dead = 0  # in a row
+        self.n_failed = 0
         self.n_replied = 0
         self.last_failure = ""
         self.needed: set[str] = set()
 
-    def may_send(self, call: Call) -> bool:
-        """False, and remembered, when a limit is reached; else the call is reserved."""
-        self.limit_reached = self.limit_reached or self.meter.refusal(call, self._monotonic())
-        if self.limit_reached is None:
-            self.meter.reserve(call)
-        return self.limit_reached is None
+    async def may_send(self, call: Call) -> bool:
+        """False, and remembered, when a limit is reached; else the call is reserved.
+
+        Where only money reserved for calls on their way stands against it, they are waited for.
+        """
+        while self.limit_reached is None:
+            refusal = self.meter.refusal(call, self._monotonic())
+            if refusal is None:
+                self.meter.reserve(call)
+                return True
+            if not self.meter.may_pass(call):
+                self.limit_reached = refusal
+                break
+            self.settled.clear()
+            await self.settled.wait()
+        return False
+
+    def give_back(self, call: Call, reason: str) -> None:
+        """A reserved call was not sent: no further one is."""
+        self.limit_reached = self.limit_reached or reason
+        self.meter.release(call)
+        self.settled.set()
 
     def keep(self, call: Call, result: Result) -> None:
         self.journal.append(call, result)
         self.meter.settle(call, result, token_estimate(call, result))
+        self.settled.set()
         out_of_reach = isinstance(result, CallFailure) and result.cause in ("no_reply", "server_error")
         self.n_dead = self.n_dead + 1 if out_of_reach else 0
+        self.n_failed += out_of_reach
         self.n_replied += not out_of_reach
         if isinstance(result, CallFailure) and out_of_reach:
             self.last_failure = result.detail
-            if self.n_dead >= DEAD_AFTER:
-                raise CannotGoOn(f"the judge gave no reply to {self.n_dead} calls in a row; the last: {result.detail}")
+
+    async def check_alive(self, call: Call, judge: Judge) -> None:
+        """After many calls in a row without a reply, raise CannotGoOn unless the judge answers a probe.
+
+        Some cases may fail for good, and on a resume they come one after another: they must not end the run.
+        """
+        if self.n_dead < DEAD_AFTER:
+            return
+        n_dead, self.n_dead = self.n_dead, 0
+        if not self.n_replied or not await judge.is_alive(call):
+            raise CannotGoOn(f"the judge gave no reply to {n_dead} calls in a row; the last: {self.last_failure}")
 
     def check_any_reply(self) -> None:
         """Raise CannotGoOn when calls were sent and not one of them, nor one kept from before, brought a reply."""
-        if self.n_dead and not self.n_replied:
-            raise CannotGoOn(f"the judge gave no reply to any of {self.n_dead} calls; the last: {self.last_failure}")
+        if self.n_failed and not self.n_replied:
+            raise CannotGoOn(f"the judge gave no reply to any of {self.n_failed} calls; the last: {self.last_failure}")
+
+
+async def _sent(call: Call, judge: Judge, window: _Window) -> Result | None:
+    """What came of a call that had to be sent; None, and remembered, when a limit stood against it."""
+    if not await window.may_send(call):
+        return None
+    window.journal.about_to_send(call)
+    try:
+        return await judge.ask(call)
+    except DeadlinePassed:
+        window.give_back(call, "the deadline has passed")
+        return None
 
 
 async def _ask_case(
@@ -155,11 +199,13 @@ async def _ask_case(
             replies[call.call_id] = window.journal.result(call.call_id)
             window.n_replied += 1
             continue
-        if not window.may_send(call):
+        result: Result | None = await judge.kept(call)
+        if result is None:
+            result = await _sent(call, judge, window)
+        if result is None:
             return
-        window.journal.about_to_send(call)
-        result = await judge.ask(call)
         window.keep(call, result)
+        await window.check_alive(call, judge)
         replies[call.call_id] = result
         progress.n_calls_sent += 1
         progress.n_cached += isinstance(result, Reply) and result.cached

@@ -22,6 +22,7 @@ import typer
 from rag_judge import __version__
 from rag_judge.archive_commands import init, regrade, runs_app
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
+from rag_judge.lint_command import lint
 from rag_judge.options import (
     Answers,
     Attempts,
@@ -29,6 +30,7 @@ from rag_judge.options import (
     Cases,
     Concurrency,
     Config,
+    CorpusPath,
     Deadline,
     EndpointUrl,
     Json,
@@ -41,7 +43,6 @@ from rag_judge.options import (
     MaxTokens,
     MaxUsd,
     MaybeCases,
-    Model,
     Models,
     Name,
     NoCache,
@@ -102,6 +103,7 @@ def run(
     repeats: Repeats = None,
     k: K = None,
     match: Match = None,
+    corpus: CorpusPath = None,
     base_url: BaseUrl = None,
     model: Models = None,
     prompt_lang: PromptLang = None,
@@ -142,7 +144,7 @@ def run(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings, unknown_variables
 
-    flags = flags_of(locals(), RUN_FLAGS)
+    flags = flags_of(locals(), f"{RUN_FLAGS} corpus")
     flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
@@ -284,7 +286,7 @@ def pairwise(
     common: Annotated[bool, typer.Option("--common", help="Compare only the questions that both were asked.")] = False,
     repeats: Annotated[int | None, typer.Option("--repeats", help="Times each order of a pair is judged. [3]")] = None,
     base_url: BaseUrl = None,
-    model: Model = None,
+    model: Models = None,
     prompt_lang: PromptLang = None,
     judge_sample: JudgeSample = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the comparison. [A-vs-B]")] = None,
@@ -315,7 +317,8 @@ def pairwise(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings
 
-    flags = flags_of(locals(), f"{PAIR_FLAGS} model") | switches(no_early_stop, no_reask, no_cache)
+    flags = flags_of(locals(), PAIR_FLAGS)
+    flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), None)
     with Voice(quiet=quiet) as voice:
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, {"judge": "pairwise", **flags})
@@ -332,6 +335,7 @@ def pairwise(
 
 app.command()(regrade)
 app.command()(init)
+app.command()(lint)
 app.add_typer(runs_app, name="runs")
 
 

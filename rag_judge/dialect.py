@@ -31,6 +31,8 @@ PROBE_QUESTION = (
 )
 MAX_TOKENS_FACTOR = 8  # for a server that finds the verdict's budget too small: it thinks first
 LEAST_SHARE = 0.6  # of the expected prompt tokens; tokenizers differ less between texts of one language
+SURE_SHARE = 0.42  # of the expected tokens alone, where probe and prompt are of the same script
+CHINESE_DENSITY = 0.35  # estimated tokens for a character, from which a text is largely Chinese
 PLAUSIBLE_TOKENS_PER_ESTIMATE = (0.2, 5.0)  # outside, what the server reports is no count of this prompt
 LEAST_COUNT = 256  # no server holds less: a smaller count is one of what a cache left over
 
@@ -162,6 +164,11 @@ class TokenCount:
     reported: int
 
     @property
+    def density(self) -> float:
+        """Estimated tokens for a character: a quarter for English, one for Chinese; tells the script."""
+        return self.estimate / self.n_characters
+
+    @property
     def is_plausible(self) -> bool:
         """True when the number can be a count of that prompt."""
         low, high = PLAUSIBLE_TOKENS_PER_ESTIMATE
@@ -176,7 +183,11 @@ class TokenCount:
             return False
         by_tokens = self.reported / self.estimate * later.estimate
         by_characters = self.reported / self.n_characters * later.n_characters
-        return later.reported < LEAST_SHARE * min(by_tokens, by_characters)
+        if later.reported < LEAST_SHARE * min(by_tokens, by_characters):
+            return True
+        # Where probe and prompt are of the same script, tokens alone show it.
+        is_alike = later.density <= self.density or self.density >= CHINESE_DENSITY
+        return is_alike and later.reported < SURE_SHARE * by_tokens
 
 
 def token_count(call: Call, reported: int | None) -> TokenCount | None:

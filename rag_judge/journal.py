@@ -6,6 +6,7 @@ second, so that a killed run loses at most what was on its way. What a reply mea
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -38,8 +39,10 @@ class Journal:
         self._failed: set[str] = set()
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._sent_fd = os.open(sent_log(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._lock()
         self._size = 0
         self.spends: dict[int, Spend] = defaultdict(Spend)  # by judge, of what stands in the journal
+        self.n_cached = 0  # replies of earlier runs, appended by this process
         self._synced_at = time.monotonic()
         self._unsynced = False
         with path.open("rb") as file:
@@ -54,6 +57,17 @@ class Journal:
                     spend.add(_usage(entry.get("usage")), _usage(entry.get("estimated")))
                 else:
                     spend.calls += 1
+
+    def _lock(self) -> None:
+        """Keep other processes from sending the same calls. Raises InputError when one does already."""
+        try:
+            fcntl.flock(self._sent_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            os.close(self._sent_fd)
+            raise InputError(
+                f"{self.path.parent}: another process is going on with this run; wait for its end"
+            ) from None
 
     def _note(self, call_id: str, status: str, offset: int) -> None:
         self._offsets[call_id] = offset
@@ -81,6 +95,7 @@ class Journal:
         self._note(call.call_id, "ok" if isinstance(result, Reply) else "failed", self._size)
         self._size += len(raw)
         self._unsynced = True
+        self.n_cached += isinstance(result, Reply) and result.cached
 
     def sync(self, *, now: float | None = None) -> None:
         """Force what was written to disk, if a second has passed since the last time (or `now` is None)."""
@@ -192,6 +207,7 @@ class RecordedReplies:
             place = (entry.get("judge", 0), entry.get("order"), entry["repeat"], entry["variant"])
             of_case = self._offsets.setdefault(entry["case_id"], {})
             self.cost.add(entry, is_new=place not in of_case)
+            self.cost.cached += bool(entry.get("cached"))  # a line that replaces another never replaces a cached one
             of_case[place] = offset
             offset += len(raw)
 
@@ -232,7 +248,6 @@ class JournalCost:
         """Count one journal line; a later line of the same call is no new call."""
         self.calls += is_new
         self.reasked += is_new and entry["variant"] == "reask"
-        self.cached += is_new and bool(entry.get("cached"))
         share = self.judges[entry.get("judge", 0)]
         share.sent.add(json.dumps(entry["sent"], sort_keys=True))
         if entry["model"]:
@@ -252,6 +267,14 @@ class RecordedJudge:
         if not self._journal.holds(call.call_id):
             raise CannotGoOn(f"{self._journal.path}: the recorded run never made this call of case {call.case_id!r}")
         return self._journal.result(call.call_id)
+
+    async def is_alive(self, call: Call) -> bool:
+        """Always True: a record does not go down."""
+        return True
+
+    async def kept(self, call: Call) -> Reply | None:
+        """Always None: what the run kept is what it is asked for."""
+        return None
 
 
 def _entry(raw: bytes) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from rag_judge.addresses import endpoint_url, is_local, public_url
 from rag_judge.dialect import Dialect, TokenCount, as_sent, body_for, obeys_schema, probe_for, token_count
 from rag_judge.errors import CannotGoOn
 from rag_judge.money import estimated_prompt
-from rag_judge.pace import Pace
+from rag_judge.pace import DeadlinePassed, Pace
 from rag_judge.records import Call, CallFailure, Reply, Usage
 from rag_judge.responses import (
     Accepted,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 LOCAL_PORTS = (11434, 8000, 1234, 8080, 30000)
 LONGEST_WAIT_S = 3600.0  # a longer Retry-After ends the run, which can be resumed
 LARGEST_REPLY_BYTES = 8_000_000  # no verdict is that long
+NO_KEY = "none"  # what is sent where no key is set: most local servers want some
 MAX_REPAIRS = 8  # parameters given up for one request before it counts as refused
 
 
@@ -50,6 +51,14 @@ class Judge(Protocol):
 
     async def ask(self, call: Call) -> Reply | CallFailure:
         """The reply to a call, or why none came. Raises CannotGoOn when no call can be answered any more."""
+        ...
+
+    async def kept(self, call: Call) -> Reply | None:
+        """A reply that is at hand and costs nothing; None where the call must be sent."""
+        ...
+
+    async def is_alive(self, call: Call) -> bool:
+        """Whether it still answers at all, after many calls in a row brought no reply."""
         ...
 
 
@@ -87,7 +96,7 @@ class ModelServer:
         self.pace = pace or Pace(1_000_000, time.monotonic)
         self.dialect = Dialect()
         self.probed: Probed | None = None  # known after the first call
-        self._has_replied = False
+        self.has_replied = False
         self._probing: asyncio.Lock | None = None
         self._stopped: CannotGoOn | None = None
         self._now = now
@@ -145,6 +154,12 @@ class ModelServer:
         raw = self._redacted(raw)
         return Reply(raw, meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent, cut)
 
+    def scale(self) -> tuple[float, int]:
+        """Prompt tokens for one that we estimate, and how many times the planned completion tokens are asked for."""
+        tokens = None if self.probed is None else self.probed.tokens
+        per_token = tokens.reported / tokens.estimate if tokens is not None and tokens.is_plausible else 1.0
+        return per_token, self.dialect.max_tokens_factor
+
     def body(self, call: Call) -> dict[str, Any]:
         """The request that a call is, as far as the server is known by now."""
         return body_for(call, self.dialect, self.server.model, self.server.body)
@@ -196,32 +211,61 @@ class ModelServer:
             dialect = self.dialect
             body = self.body(call)
             sent = as_sent(body, call, self.server.body)
-            await self.pace.enter(estimated_prompt(call))
+            entered_at = await self.pace.enter(estimated_prompt(call))
             with self.pace.counted():
                 status, headers, raw = await self._post(body, sent)
             meaning = meaning_of(status, headers, raw, self._now(), public_url(self.server.base_url))
             if isinstance(meaning, Accepted | CaseRefused):
-                self._has_replied = True
+                self.has_replied = True
                 self.pace.succeeded(headers)
                 return body, raw, meaning
             if isinstance(meaning, TryAgain):
-                if meaning.too_fast and (meaning.wait_s or 0) <= LONGEST_WAIT_S:
-                    self.pace.too_fast(meaning.wait_s)
+                if (meaning.wait_s or 0) <= LONGEST_WAIT_S:
+                    self._slow_down(meaning, headers, entered_at)
                 if (meaning.wait_s or 0) > LONGEST_WAIT_S:
                     wait = f"the judge asks to wait {meaning.wait_s:.0f} s, go on later"
                     raise CannotGoOn(self._redacted(f"{wait}: {meaning.detail}"))
                 raise _Passing(meaning.detail, meaning.wait_s, answered=True, sent=sent)
             if isinstance(meaning, RunRefused):
-                if status == 200 and self._has_replied:
+                if status == 200 and self.has_replied:
                     # A page instead of a reply is a wrong address at first, and a passing fault of some proxy later.
                     raise _Passing(meaning.detail, None, answered=True, sent=sent)
                 refused = next((name for name in self.server.body if names(meaning.detail, name)), None)
+                if meaning.cause == "bad_request" and refused is None and self.has_replied:
+                    # What the server has taken from others it refuses of this one, for a reason that we cannot read.
+                    return body, raw, CaseRefused("server_error", meaning.detail)
                 if meaning.cause != "bad_request" or refused is None:
-                    raise CannotGoOn(self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}"))
+                    no_key = self.server.api_key == NO_KEY and meaning.cause == "auth"
+                    hint = "; no key was sent: set the environment variable that api_key_env names" if no_key else ""
+                    raise CannotGoOn(
+                        self._redacted(f"the judge cannot be used ({meaning.cause}): {meaning.detail}{hint}")
+                    )
                 meaning = FallBack("drop_field", meaning.detail, refused)
             refusal = meaning
             self._give_up(refusal, dialect)
         raise CannotGoOn(self._redacted(f"the judge refused {MAX_REPAIRS} parameters in turn: {refusal.detail}"))
+
+    def _slow_down(self, meaning: TryAgain, headers: Mapping[str, str], entered_at: float) -> None:
+        """Hold all calls back as the server asks. Raises DeadlinePassed when that is longer than there is time."""
+        if meaning.too_fast:
+            self.pace.too_fast(meaning.wait_s, headers, entered_at)
+        else:
+            self.pace.pause(meaning.wait_s)
+        if self.pace.is_late(meaning.wait_s or 0.0):
+            raise DeadlinePassed
+
+    async def is_alive(self, call: Call) -> bool:
+        """Whether the server answers a probe like this call, however it treats the call itself."""
+        try:
+            await self._accepted_or_refused(probe_for(call))
+        except _Passing:
+            return False
+        return True
+
+    async def kept(self, call: Call) -> Reply | None:
+        """Always None: a server answers when it is asked. But it is known from here on, limits go by what it wants."""
+        await self.learn(call)
+        return None
 
     def _give_up(self, refusal: FallBack, dialect: Dialect) -> None:
         """Learn from a refused parameter. Another call may have learned the same meanwhile: then nothing is lost."""

@@ -18,6 +18,7 @@ from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
 from rag_judge.cases import CaseSet
+from rag_judge.corpus import Corpus
 from rag_judge.journal import JournalCost, JudgeShare
 from rag_judge.judge import Probed
 from rag_judge.money import Price, Spend
@@ -76,6 +77,11 @@ def inputs(
         "answers": {"source": sources["answers"], "sha256": answers.sha256},
         "system": {**from_answers, **system},
     }
+
+
+def corpus_entry(corpus: Corpus | None) -> Tree | None:
+    """The knowledge base that a run was held against; None where none was given."""
+    return None if corpus is None else {"path": str(corpus.path), "sha256": corpus.sha256, "n": len(corpus)}
 
 
 def prompt_entries(prompts: Mapping[str, Prompt]) -> list[Tree]:

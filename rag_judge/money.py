@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -119,10 +119,12 @@ class Meter:
     spend: Spend = field(default_factory=Spend)
     calls_elsewhere: int = 0  # of the run's other judges
     usd_elsewhere: float = 0.0
+    # (prompt tokens for one estimated token, completion budget for one planned token), as the server turned out to be
+    scale: Callable[[], tuple[float, int]] = lambda: (1.0, 1)
     _on_its_way: dict[str, float] = field(default_factory=dict)
 
     def refusal(self, call: Call, now: float) -> str | None:
-        """Why this call is not to be sent any more; None when it may be."""
+        """Why this call is not to be sent now; None when it may be. `may_pass` says whether waiting can help."""
         limits = self.limits
         if limits.deadline is not None and now >= limits.deadline:
             return "the deadline has passed"
@@ -130,10 +132,24 @@ class Meter:
         if limits.max_calls is not None and n_calls >= limits.max_calls:
             return f"the limit of {limits.max_calls} calls is reached"
         if limits.max_usd is not None and self.price is not None:
-            spent = self.usd_elsewhere + self.spend.usd_with_estimates(self.price) + sum(self._on_its_way.values())
-            if spent + self._dearest(call, self.price) > limits.max_usd:
+            spent = self._spent(self.price)
+            if spent + sum(self._on_its_way.values()) + self._dearest(call, self.price) > limits.max_usd:
                 return f"the next call could pass the limit of {limits.max_usd:g} USD ({spent:.4f} USD are spent)"
         return None
+
+    def may_pass(self, call: Call) -> bool:
+        """True when only the money reserved for calls on their way refuses this call: they may turn out cheaper."""
+        limit, price = self.limits.max_usd, self.price
+        if limit is None or price is None or not self._on_its_way:
+            return False
+        return self._spent(price) + self._dearest(call, price) <= limit
+
+    def _spent(self, price: Price) -> float:
+        return self.usd_elsewhere + self.spend.usd_with_estimates(price)
+
+    def release(self, call: Call) -> None:
+        """Note that a reserved call was not sent after all."""
+        self._on_its_way.pop(call.call_id, None)
 
     def reserve(self, call: Call) -> None:
         """Note that a call goes out."""
@@ -147,6 +163,6 @@ class Meter:
         elif not result.cached:
             self.spend.add(result.usage, estimate)
 
-    @staticmethod
-    def _dearest(call: Call, price: Price) -> float:
-        return price.usd(estimated_prompt(call), call.parameters["max_tokens"])
+    def _dearest(self, call: Call, price: Price) -> float:
+        per_token, factor = self.scale()
+        return price.usd(estimated_prompt(call) * max(1.0, per_token), call.parameters["max_tokens"] * factor)

@@ -22,6 +22,10 @@ K = Annotated[int | None, typer.Option("--k", help="Cut of the retrieval metrics
 Match = Annotated[
     str | None, typer.Option("--match", help="Level at which ids are matched: exact or document. [exact]")
 ]
+CorpusPath = Annotated[
+    str | None,
+    typer.Option("--corpus", help="The knowledge base's chunks: a file, or a folder of JSON Lines. Sharpens causes."),
+]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="OpenAI-compatible model server of the judge.")]
 Model = Annotated[str | None, typer.Option("--model", help="The judge's model, or 'embedded' (a demo model).")]
 Models = Annotated[

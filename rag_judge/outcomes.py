@@ -1,35 +1,14 @@
-"""Rules, retrieval and the judge's decision of one case → its outcome, the cause of a fail, the layer, the evidence.
-
-The causes are asked in one documented order and the first that applies is the cause, so that a leak is never
-hidden behind a missing key point. Causes that need a corpus, the full ranking or a probe are not seen here.
-"""
+"""Rules, retrieval and the judge's decision of one case → its outcome. Why a case failed is `attribution`'s to say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from rag_judge.attribution import attribute
+from rag_judge.corpus import Corpus
+from rag_judge.passages import Failed
 from rag_judge.records import Answer, Case, Decision, Outcome, OutcomeName, RetrievalScores, RuleChecks
-
-# The closed list, in the order in which it is asked, with the layer where each is mended.
-LAYER_OF = {
-    "leak": "access",
-    "answered_out_of_scope": "abstention",
-    "refused_in_scope": "abstention",
-    "refused_then_answered": "abstention",
-    "not_in_kb": "knowledge_base",
-    "recall_miss": "retrieval",
-    "crowded_out": "retrieval",
-    "split_by_chunking": "chunking",
-    "lost_in_assembly": "assembly",
-    "ignored_context": "generation",
-    "missing_point": "generation",
-    "invented": "generation",
-    "wrong_citation": "generation",
-    "ambiguous_question": "question",
-    "judge_at_fault": "judge",
-    "unknown": "unknown",
-}
+from rag_judge.retrieval import MatchLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +21,9 @@ class GradedCase:
     rules: RuleChecks | None  # None: the system gave no answer
     decision: Decision | None
     judge_was_asked: bool  # of the run, whether or not of this case
+    judges_disagree: bool | None = None
+    corpus: Corpus | None = None
+    match: MatchLevel = "exact"
 
 
 def conclude(graded: GradedCase) -> Outcome:
@@ -52,11 +34,20 @@ def conclude(graded: GradedCase) -> Outcome:
     if name != "fail":
         decision = graded.decision
         return Outcome(name, evidence=None if decision is None else decision.reason or decision.unscored_detail)
-    for cause, seen in _QUESTIONS:
-        evidence = seen(graded)
-        if evidence is not None:
-            return Outcome(name, cause, LAYER_OF[cause], evidence)
-    return Outcome(name, "unknown", LAYER_OF["unknown"], _judge_reason(graded))
+    if graded.rules is None:
+        raise ValueError("a case without an answer has no cause")
+    failed = Failed(
+        graded.case,
+        graded.answer,
+        graded.retrieval,
+        graded.rules,
+        graded.decision,
+        graded.judges_disagree,
+        graded.corpus,
+        graded.match,
+    )
+    why = attribute(failed)
+    return Outcome(name, why.cause, why.layer, why.evidence, why.confidence)
 
 
 def gave_no_answer(answer: Answer, *, judged: bool) -> bool:
@@ -78,82 +69,3 @@ def _outcome(graded: GradedCase) -> OutcomeName:
     if decision.unscored:
         return "unscored"
     return "undecided" if decision.is_undecided else "not_judged"  # a scale without pass_at decides no pass
-
-
-# --- the causes: each looks for its evidence and answers None where it does not apply -------------------------------
-
-
-def _leak(graded: GradedCase) -> str | None:
-    rules = _rules(graded)
-    return f"returned or cited: {', '.join(rules.leaked_ids)}" if rules.leak else None
-
-
-def _refused_then_answered(graded: GradedCase) -> str | None:
-    if graded.case.expect_refusal and _rules(graded).refused_then_answered:
-        return "declines, then answers anyway; a refusal was expected"
-    return None
-
-
-def _answered_out_of_scope(graded: GradedCase) -> str | None:
-    if graded.case.expect_refusal and _rules(graded).did_abstain is False:
-        return "answers; a refusal was expected"
-    return None
-
-
-def _refused_in_scope(graded: GradedCase) -> str | None:
-    if not graded.case.expect_refusal and _rules(graded).did_abstain:
-        return "declines; no refusal was expected"
-    return None
-
-
-def _recall_miss(graded: GradedCase) -> str | None:
-    scores = graded.retrieval
-    if scores is None or scores.hit:
-        return None
-    wanted = ", ".join(doc for doc, grade in graded.case.relevant_docs.items() if grade > 0)
-    rank = scores.first_relevant_rank
-    return f"none of {wanted} in the top k" + ("" if rank is None else f"; first at rank {rank}")
-
-
-def _missing_point(graded: GradedCase) -> str | None:
-    rules = _rules(graded)
-    if rules.missing_points:
-        return f"not in the answer: {', '.join(rules.missing_points)}"
-    if rules.acceptable_ok is False:
-        return f"none of the acceptable wordings in the answer: {', '.join(graded.case.acceptable)}"
-    return _judge_reason(graded) if _judged(graded, "complete") is False else None
-
-
-def _invented(graded: GradedCase) -> str | None:
-    rules = _rules(graded)
-    if rules.unsupported_points:
-        return f"stated, but in no context: {', '.join(rules.unsupported_points)}"
-    if rules.forbidden_found:
-        return f"must not be in the answer: {', '.join(rules.forbidden_found)}"
-    return _judge_reason(graded) if _judged(graded, "grounded") is False else None
-
-
-_QUESTIONS: tuple[tuple[str, Callable[[GradedCase], str | None]], ...] = (
-    ("leak", _leak),
-    ("refused_then_answered", _refused_then_answered),
-    ("answered_out_of_scope", _answered_out_of_scope),
-    ("refused_in_scope", _refused_in_scope),
-    ("recall_miss", _recall_miss),
-    ("missing_point", _missing_point),
-    ("invented", _invented),
-)
-
-
-def _rules(graded: GradedCase) -> RuleChecks:
-    if graded.rules is None:
-        raise ValueError("a case without an answer has no cause")
-    return graded.rules
-
-
-def _judged(graded: GradedCase, field: str) -> object:
-    return None if graded.decision is None else graded.decision.values.get(field)
-
-
-def _judge_reason(graded: GradedCase) -> str:
-    reason = None if graded.decision is None else graded.decision.reason
-    return f"judge: {reason}" if reason else "judge: no reason given"

@@ -35,10 +35,13 @@ def print_runs(archive: Path, *, as_json: bool) -> None:
         typer.echo(f"no runs in {archive}")
     for manifest in found:
         known = manifest["status"] == "complete"
-        judge = (manifest["judge"] or {}).get("model", "none") if known else "?"
+        judges = [one["model"] for one in manifest.get("judges") or [manifest["judge"]] if one] if known else ["?"]
+        judge = ",".join(judges) or "none"
         n = manifest["eval_set"]["n"] if known else "?"
         parent = f"  regraded from {manifest['parent']}" if manifest.get("parent") else ""
-        typer.echo(f"{manifest['run_id']}  {manifest['status']}  cases={n}  judge={judge}{parent}")
+        kind = "  comparison" if manifest.get("kind") == "pairwise" else ""
+        status = f"{manifest['status']}{kind}"
+        typer.echo(f"{manifest['run_id']}  {status}  cases={n}  judge={judge}{parent}")
     for fault in broken:
         typer.echo(f"broken: {printable(fault)}")
 

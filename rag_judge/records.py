@@ -251,16 +251,28 @@ class Decision:
 # --- the end of a case, and numbers ----------------------------------------------------------------------------
 
 OutcomeName = Literal["pass", "fail", "undecided", "unscored", "not_judged", "no_answer"]
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Why a case failed; cause and layer are from the closed lists in `attribution`."""
+
+    cause: str
+    layer: str
+    evidence: str
+    confidence: Confidence
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one case; cause and layer of a fail are from the closed lists in `outcomes`."""
+    """The end of one case; cause and layer of a fail are from the closed lists in `attribution`."""
 
     outcome: OutcomeName
     cause: str | None = None
     layer: str | None = None
     evidence: str | None = None
+    confidence: Confidence | None = None  # in the cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +326,7 @@ class CaseRow:
     alike: bool | None = None  # the first two replies are word for word the same
     judges: str | None = None  # of several judges, what each decided, as JSON by model
     judges_disagree: bool | None = None  # two judges decided a field differently
+    confidence: str | None = None  # in the cause: high, medium or low
 
 
 # --- two answers side by side -----------------------------------------------------------------------------------

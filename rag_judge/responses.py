@@ -29,7 +29,7 @@ Fallback = Literal[
     "thinking_off",
     "drop_field",
 ]
-CallCause = Literal["content_filter", "context_too_long"]
+CallCause = Literal["content_filter", "context_too_long", "server_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,9 @@ _LONG = re.compile(
 )
 _FILTER = re.compile(r"content.?(filter|management)|responsibleai|content policy|safety system", re.I)
 _QUOTA = re.compile(
-    r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota|billing|arrears|余额不足", re.I
+    r"insufficient.?(quota|balance|credit|funds)|exceeded your current quota"
+    r"|billing.{0,20}(limit|not active|inactive|disabled)|arrears|余额不足",
+    re.I,
 )
 _MODEL = re.compile(r"model.{0,80}(not (found|exist)|does not exist|unknown)|(unknown|no such|invalid) model", re.I)
 _PARAMETERS: tuple[tuple[Fallback, re.Pattern[str]], ...] = (
@@ -138,12 +140,13 @@ def meaning_of(status: int, headers: Mapping[str, str], body: str, now: datetime
     if 300 <= status < 400:
         target = headers.get("location", "another address")
         return RunRefused("config", f"HTTP {status} from {url}: it redirects to {target}; name the right address")
-    if status in (404, 405) or _MODEL.search(named):
+    passes = status in (408, 409, 425, 429) or status >= 500
+    if status in (404, 405) or (_MODEL.search(named) and not passes):
         hint = "" if _MODEL.search(named) else missing_v1_hint(url)
         return RunRefused("config", detail + hint)
     if status in (400, 422):
         return _refused_parameter(named, detail)
-    if status in (408, 409, 425, 429) or status >= 500:
+    if passes:
         return TryAgain(detail, retry_after_s(headers, now), too_fast=status == 429)
     return RunRefused("bad_request", detail)
 
@@ -289,6 +292,6 @@ def _field(parsed: Any, name: str) -> str:
 
 def _json(body: str) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(body.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None

@@ -32,6 +32,7 @@ class RunSettings:
     k: int = 5
     seed: int = 0
     match: MatchLevel = "exact"  # the level at which ids are matched
+    corpus: str | None = None  # the knowledge base's chunks: tells what was not retrieved from what was never written
     lang: Literal["en", "zh"] = "en"  # for people; the prompts' language is judge.prompt_lang
     max_unscored: float = 0.02
     max_unanswered: float = 0.02
@@ -132,6 +133,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "k": ("run", "k"),
     "seed": ("run", "seed"),
     "match": ("run", "match"),
+    "corpus": ("run", "corpus"),
     "lang": ("run", "lang"),
     "max_unscored": ("run", "max_unscored"),
     "max_unanswered": ("run", "max_unanswered"),

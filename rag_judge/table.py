@@ -12,6 +12,7 @@ from typing import Any
 
 from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.cases import CaseSet, question_hash
+from rag_judge.corpus import Corpus
 from rag_judge.grading import decision_of
 from rag_judge.journal import RecordedReplies
 from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
@@ -52,6 +53,7 @@ class Measures:
     prompt_lang: str
     n_repeats: int
     models: tuple[str, ...] = ("",)  # one a judge
+    corpus: Corpus | None = None  # the knowledge base, where it is at hand: tells why a passage was not retrieved
 
     @property
     def judged(self) -> bool:
@@ -85,7 +87,17 @@ def case_rows(
             ]
             decision = panel_decision(decisions, prompt.fields, pass_rule(prompt, bool(rules.did_abstain)))
             score = score_of(prompt.fields)
-        graded = GradedCase(case, answer, scores, rules, decision, measures.judged)
+        graded = GradedCase(
+            case,
+            answer,
+            scores,
+            rules,
+            decision,
+            measures.judged,
+            judges_disagree=judges_disagree(decisions) if decisions else None,
+            corpus=measures.corpus,
+            match=measures.match,
+        )
         row = _row(graded, rules, is_drawn, None if score is None else score.name)
         yield row if len(decisions) < 2 else _with_judges(row, measures.models, decisions)
 

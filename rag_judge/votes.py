@@ -52,11 +52,12 @@ def panel_decision(decisions: Sequence[Decision], fields: Sequence[VerdictField]
     if len(decisions) == 1:
         return decisions[0]
     values = {field.name: _panel_value(field, decisions) for field in fields}
+    passed = _derived_pass(values, fields, passes)
     read = [decision for decision in decisions if not decision.unscored]
     last = decisions[-1]
     return Decision(
         values=values,
-        judge_pass=_derived_pass(values, fields, passes) if read else None,
+        judge_pass=passed if read else None,
         n_planned=sum(decision.n_planned for decision in decisions),
         n_asked=sum(decision.n_asked for decision in decisions),
         n_votes=sum(decision.n_votes for decision in decisions),
@@ -64,7 +65,7 @@ def panel_decision(decisions: Sequence[Decision], fields: Sequence[VerdictField]
         unstable=_any([decision.unstable for decision in decisions]),
         unscored_reason=None if read else last.unscored_reason,
         unscored_detail=None if read else last.unscored_detail,
-        reason=next((decision.reason for decision in read if decision.reason), None),
+        reason=next((d.reason for d in read if d.reason and d.judge_pass == passed), None),  # of the majority
         alike=_all([decision.alike for decision in decisions]),
     )
 

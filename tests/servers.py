@@ -370,10 +370,8 @@ def _main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = os.getppid()
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        JudgeServer(_seeded(options), port=options.port, delay_s=options.delay) as server,
-    ):
+    server = JudgeServer(_seeded(options), port=options.port, delay_s=options.delay)
+    with contextlib.suppress(KeyboardInterrupt), server:
         print(server.base_url, flush=True)
         while os.getppid() == parent:
             threading.Event().wait(0.5)

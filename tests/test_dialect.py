@@ -252,6 +252,8 @@ def test_a_server_that_drops_the_front_of_a_prompt_gets_no_vote(text: str) -> No
         # English instructions count 4 characters a token, Chinese material 1.6: neither measure alone would do.
         pytest.param((100, 400, 100), (6000, 6000, 3700), False, id="material of another language"),
         pytest.param((100, 400, 133), (6000, 6000, 2000), False, id="a server that counts characters by three"),
+        pytest.param((170, 372, 124), (5100, 5300, 1770), False, id="the same, both Chinese"),
+        pytest.param((170, 372, 170), (5100, 5300, 2048), True, id="Chinese, of which two fifths were read"),
     ],
 )
 def test_a_cut_shows_only_where_counts_follow_length(

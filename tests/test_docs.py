@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from rag_judge.archive import CASE_COLUMNS
-from rag_judge.outcomes import LAYER_OF
+from rag_judge.attribution import LAYER_OF
 from rag_judge.records import OutcomeName, UnscoredReason
 from rag_judge.settings import PLACES, EndpointSettings, JudgeSettings, RunSettings, Settings, load_settings
 

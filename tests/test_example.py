@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rag_judge.answers import answer_from_row
+from rag_judge.attribution import LAYER_OF
 from rag_judge.cases import CaseSet
 from rag_judge.demo.rag_service import VERSIONS, Assistant, Chunk, load_chunks
-from rag_judge.outcomes import LAYER_OF
 from rag_judge.records import Answer, Case, Context
 from rag_judge.refusals import abstention
 from rag_judge.rows import Row

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_judge.outcomes import LAYER_OF, GradedCase, conclude, gave_no_answer
+from rag_judge.attribution import LAYER_OF
+from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
 from rag_judge.records import Answer, Case, Context, Decision, RetrievalScores, RuleChecks
 
 CASE = Case("c", "q?", relevant_docs={"d#1": 1.0}, acceptable=("x",))
@@ -29,7 +30,6 @@ RULES = RuleChecks(
     dangling_citations=(),
 )
 FOUND = RetrievalScores(True, 1.0, 1.0, 1.0, 0.2, 1, 0)
-MISSED = RetrievalScores(False, 0.0, 0.0, 0.0, 0.0, 9, 0)
 
 
 def decision(judge_pass: bool | None, n_votes: int = 3, **values: Any) -> Decision:
@@ -87,42 +87,16 @@ def test_no_answer_is_an_error_or_in_a_judged_run_no_text(answer: Answer, judged
     assert gave_no_answer(answer, judged=judged) is none_given
 
 
-REFUSE = Case("c", "q?", expect_refusal=True)
+def test_a_fail_carries_its_cause_with_layer_evidence_and_confidence() -> None:
+    rules = replace(RULES, rule_correct=False, leak=True, leaked_ids=("b#1",))
+    found = conclude(graded(rules))
+    assert (found.outcome, found.cause, found.layer) == ("fail", "leak", LAYER_OF["leak"])
+    assert (found.evidence, found.confidence) == ("returned or cited: b#1", "high")
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "retrieval", "judged", "cause", "evidence"),
-    [
-        pytest.param(CASE, {"leak": True, "leaked_ids": ("b#1",), "did_abstain": True}, MISSED, None, "leak",
-                     "returned or cited: b#1", id="a leak comes before everything"),
-        pytest.param(REFUSE, {"refused_then_answered": True}, None, None, "refused_then_answered",
-                     "declines, then answers anyway; a refusal was expected", id="refused, then answered"),
-        pytest.param(REFUSE, {}, None, None, "answered_out_of_scope", "answers; a refusal was expected", id="answered"),
-        pytest.param(CASE, {"did_abstain": True}, MISSED, None, "refused_in_scope",
-                     "declines; no refusal was expected", id="refused, before the miss behind it"),
-        pytest.param(CASE, {"missing_points": ("500",)}, MISSED, None, "recall_miss",
-                     "none of d#1 in the top k; first at rank 9", id="not retrieved"),
-        pytest.param(CASE, {"missing_points": ("500", "6")}, FOUND, None, "missing_point",
-                     "not in the answer: 500, 6", id="key points missing"),
-        pytest.param(CASE, {"acceptable_ok": False}, FOUND, None, "missing_point",
-                     "none of the acceptable wordings in the answer: x", id="no acceptable wording"),
-        pytest.param(CASE, {}, FOUND, decision(False, complete=False), "missing_point", "judge: because",
-                     id="judge misses a point"),
-        pytest.param(CASE, {"unsupported_points": ("500",)}, FOUND, None, "invented",
-                     "stated, but in no context: 500", id="stated without support"),
-        pytest.param(CASE, {"forbidden_found": ("free",)}, FOUND, None, "invented",
-                     "must not be in the answer: free", id="must not include"),
-        pytest.param(CASE, {}, FOUND, decision(False, grounded=False), "invented", "judge: because", id="judge"),
-        pytest.param(CASE, {}, FOUND, decision(False, should_abstain=True), "unknown", "judge: because", id="unknown"),
-    ],
-)  # fmt: skip
-def test_the_first_cause_that_applies_is_the_cause(
-    case: Case, changes: dict[str, Any], retrieval: RetrievalScores | None, judged: Decision | None, cause: str,
-    evidence: str,
-) -> None:  # fmt: skip
-    rules = replace(RULES, rule_correct=None if judged else False, **changes)
-    found = conclude(graded(rules, judged, case=case, retrieval=retrieval))
-    assert (found.outcome, found.cause, found.layer, found.evidence) == ("fail", cause, LAYER_OF[cause], evidence)
+def test_an_unscored_case_says_what_came_in_place_of_a_verdict() -> None:
+    lost = replace(decision(None, 0), reason=None, unscored_detail="HTTP 500 from the judge")
+    assert conclude(graded(RULES, lost)).evidence == "HTTP 500 from the judge"
 
 
 def test_a_context_without_an_id_is_named_by_its_rank_when_it_leaks() -> None:

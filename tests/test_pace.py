@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_judge.judge import ModelServer, Server
-from rag_judge.pace import LONGEST_RESET_S, Pace, seconds_of
+from rag_judge.pace import LONGEST_RESET_S, DeadlinePassed, Pace, seconds_of
 from rag_judge.records import Call, CallFailure, Reply
 from tests.misbehaviour import JudgeRequest, Misbehaviour, Respond, completion, rate_limited
 from tests.servers import JudgeServer
@@ -68,19 +68,19 @@ def test_room_is_made_however_a_request_ends() -> None:
 
 
 def test_each_refusal_halves_what_may_be_on_its_way_down_to_one() -> None:
-    pace, _ = paced(8)
+    pace, clock = paced(8)
     limits = []
     for _ in range(5):
-        pace.too_fast(None)
+        pace.too_fast(None, {}, clock.now)
         limits.append(pace.limit)
-    assert (limits, pace.n_slowed) == ([4.0, 2.0, 1.0, 1.0, 1.0], 5)
+    assert (limits, pace.n_slowed) == ([4, 2, 1, 1, 1], 5)
     assert n_fit(pace) == 1
 
 
 def test_what_is_on_its_way_when_the_limit_falls_is_waited_for() -> None:
-    pace, _ = paced(8)
+    pace, clock = paced(8)
     assert n_fit(pace) == 8
-    pace.too_fast(None)
+    pace.too_fast(None, {}, clock.now)
     for _ in range(4):
         pace.leave()
         assert n_fit(pace) == 0
@@ -90,22 +90,44 @@ def test_what_is_on_its_way_when_the_limit_falls_is_waited_for() -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 16])
 def test_a_full_round_of_replies_adds_one_and_no_more(limit: int) -> None:
-    pace, _ = paced(2 * limit)
-    pace.too_fast(None)
+    pace, clock = paced(2 * limit)
+    pace.too_fast(None, {}, clock.now)
     assert pace.limit == limit
-    for _ in range(limit):
+    for _ in range(limit - 1):
         pace.succeeded({})
-    # 1/4 + 1/4.25 + 1/4.49 + 1/4.71 = 0.92 for a limit of 4: within a round the share of each reply shrinks
-    assert limit + 0.85 <= pace.limit <= limit + 1
+    assert pace.limit == limit
     pace.succeeded({})
-    assert int(pace.limit) == limit + 1
+    assert pace.limit == limit + 1
+
+
+def test_requests_that_were_on_their_way_together_halve_the_limit_once() -> None:
+    pace, clock = paced(64)
+    entered_at = clock.now
+    clock.now += 1.0
+    for _ in range(64):
+        pace.too_fast(None, {}, entered_at)
+    assert (pace.limit, pace.n_slowed) == (32, 64)
+    clock.now += 1.0
+    pace.too_fast(None, {}, clock.now)
+    assert pace.limit == 16
+
+
+def test_a_request_that_could_go_out_after_the_deadline_only_is_not_waited_for() -> None:
+    clock = Clock()
+    pace = Pace(4, clock, deadline=clock.now + 3.0)
+    enter(pace)
+    pace.pause(5.0)
+    for _ in range(2):
+        with pytest.raises(DeadlinePassed):
+            asyncio.run(pace.enter(1))
+        clock.now += 5.0
 
 
 def test_replies_never_raise_the_limit_above_the_most() -> None:
     pace, _ = paced(3)
     for _ in range(100):
         pace.succeeded({})
-    assert (pace.limit, n_fit(pace)) == (3.0, 3)
+    assert (pace.limit, n_fit(pace)) == (3, 3)
 
 
 # --- pauses ----------------------------------------------------------------------------------------------------------
@@ -113,7 +135,7 @@ def test_replies_never_raise_the_limit_above_the_most() -> None:
 
 def test_a_pause_holds_for_all_until_it_is_over_and_the_longest_counts() -> None:
     pace, clock = paced()
-    pace.too_fast(5.0)
+    pace.too_fast(5.0, {}, clock.now)
     pace.pause(2.0)  # shorter: it takes nothing from the first
     assert (pace.wait_s(1), pace.wait_s(10**6)) == (5.0, 5.0)
     clock.now += 4.5
@@ -266,7 +288,7 @@ def test_a_reply_that_leaves_no_request_pauses_all_until_the_servers_counter_is_
         ("17.963ms", 0.017963),
         (" 3s ", 3.0),
         ("0s", 0.0),
-        ("-3", 0.0),
+        ("-3", None),
         ("", None),
         ("  ", None),
         ("soon", None),

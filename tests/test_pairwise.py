@@ -26,7 +26,7 @@ from rag_judge.pipeline import (
 from rag_judge.settings import Settings, load_settings
 from tests.eval_sets import write_rows
 from tests.misbehaviour import SERVER_ERROR, JudgeRequest, Misbehaviour
-from tests.servers import JudgeServer
+from tests.servers import JudgeServer, obedient
 
 WORLD = World({"OPENAI_API_KEY": "sk-secret-0123456789"}, lambda: datetime(2026, 1, 31, tzinfo=UTC), time.monotonic)
 CONTEXT = {"id": "d#1", "text": "The hall has 120 seats and 4 doors."}
@@ -223,7 +223,7 @@ def test_a_comparison_whose_judge_went_down_is_gone_on_with_and_ends_as_an_undis
 
     flags: dict[str, Any] = {"judge": "pairwise", "repeats": 9, "early_stop": False}
     undisturbed = compare(tmp_path, longer, *both, **flags)
-    with JudgeServer(judging(dying)) as server:
+    with JudgeServer(judging(dying), on_probe=lambda r: obedient(r) if r.number == 1 else SERVER_ERROR) as server:
         asked = settings(tmp_path, server.base_url, concurrency=1, name="again", **flags)
         port = int(server.base_url.split(":")[2].split("/")[0])
         with pytest.raises(CannotGoOn, match="rag-judge pairwise --resume"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_judge.outcomes import LAYER_OF
+from rag_judge.attribution import LAYER_OF
 from rag_judge.records import CaseRow
 from rag_judge.report import html_glossary, html_words, sentences
 from rag_judge.report.html import N_LEAKS_SHOWN, render_report

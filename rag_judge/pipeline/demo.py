@@ -42,7 +42,7 @@ def demo(options: DemoOptions, settings: Settings, world: World) -> RunResult:
         write_cases(folder, cases)
         settings = replace(
             settings,
-            run=replace(settings.run, name=f"demo-{options.version}"),
+            run=replace(settings.run, name=f"demo-{options.version}", corpus=str(folder / "kb")),
             endpoint=replace(settings.endpoint, url=f"{base_url}/ask", request=None, response={}, headers={}),
             judge=replace(
                 settings.judge,

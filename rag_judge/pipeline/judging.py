@@ -219,7 +219,7 @@ async def send_to_judge(
             )
         plan = grading_plan(prompts, settings, access, server_name)
         at_once = 1 if access.embedded else settings.judge.concurrency
-        pace = Pace(at_once, world.monotonic, settings.judge.requests_per_minute, settings.judge.tokens_per_minute)
+        pace = _pace(settings.judge, at_once, access.limits, world)
         prompt = next(iter(prompts.values()))
         async with ModelServer(server, world.now, world.say, pace) as judge:
             with opened_cache(judge, server_name, prompt, settings, world) as cached:
@@ -230,14 +230,22 @@ async def send_to_judge(
                     concurrency=at_once,
                     forget=forget or (lambda call_id: False),
                     on_progress=_judge_progress(world, n_all),
-                    meter=_meter(journal, access, judge_prices(settings)),
+                    meter=_meter(journal, access, judge_prices(settings), judge.scale),
                     monotonic=world.monotonic,
                     judge_no=access.number,
                 )
+        if journal.n_cached:
+            world.say(f"{journal.n_cached} replies of {access.model} are of earlier runs; --no-cache asks anew")
         return {"model_sha256": model_sha256, "probe": judge.probed, "n_slowed": pace.n_slowed}
 
 
-def _meter(journal: Journal, access: JudgeAccess, prices: Sequence[Price | None]) -> Meter:
+def _pace(judge: JudgeSettings, at_once: int, limits: Limits, world: World) -> Pace:
+    return Pace(at_once, world.monotonic, judge.requests_per_minute, judge.tokens_per_minute, limits.deadline)
+
+
+def _meter(
+    journal: Journal, access: JudgeAccess, prices: Sequence[Price | None], scale: Callable[[], tuple[float, int]]
+) -> Meter:
     """The meter of one judge, which knows what the run's other judges have spent."""
     others = [(n, spend) for n, spend in journal.spends.items() if n != access.number]
     priced = [(spend, price) for n, spend in others if (price := prices[n]) is not None]
@@ -246,6 +254,7 @@ def _meter(journal: Journal, access: JudgeAccess, prices: Sequence[Price | None]
         prices[access.number],
         calls_elsewhere=sum(spend.calls for _, spend in others),
         usd_elsewhere=sum(spend.usd_with_estimates(price) for spend, price in priced),
+        scale=scale,
     )
 
 
@@ -273,7 +282,9 @@ def opened_cache(
         return
     with closing(cache):
         # The fields are the same in each language of a prompt, so any of them tells whether a verdict stands there.
-        yield CachedJudge(judge, cache, server_name, lambda call, reply: isinstance(vote_of(reply, prompt), Verdict))
+        yield CachedJudge(
+            judge, cache, server_name, lambda call, reply: isinstance(vote_of(reply, prompt), Verdict), world.say
+        )
 
 
 def cache_path(settings: Settings) -> Path:

@@ -19,7 +19,7 @@ from rag_judge.journal import RecordedReplies, sent_log
 from rag_judge.outcomes import gave_no_answer
 from rag_judge.pairs import pair_row, summarise_pairs
 from rag_judge.pipeline.judging import JudgeAccess, draw_order, judge_accesses, judge_prices, send_to_judge
-from rag_judge.pipeline.run import ended_run, judge_entries, kept_prompt
+from rag_judge.pipeline.run import LIMIT_HINT, ended_run, judge_entries, kept_prompt
 from rag_judge.pipeline.steps import RunResult, World, begin, can_be_judged, check_untouched, exit_code, lay_prompts
 from rag_judge.prompts import language_of, load_prompt, pair_field, prompt_folder
 from rag_judge.records import PairRow, Prompt
@@ -64,6 +64,8 @@ async def pairwise_async(request: PairwiseRequest, world: World) -> RunResult:
         if run.manifest.get("kind") == "pairwise":
             raise InputError(f"{run.folder.path}: a comparison, not a run with answers; name two runs")
         check_untouched(run)
+    if finished[0].folder.path.resolve() == finished[1].folder.path.resolve():
+        raise InputError(f"{finished[0].folder.path}: the same run twice; name two runs")
     names = [str(run.manifest["name"])[:LONGEST_NAME] for run in finished]
     with closing(CaseSet(request.run_a.snapshot)) as cases, closing(CaseSet(request.run_b.snapshot)) as others:
         shared = shared_questions(cases, others, request)
@@ -101,7 +103,9 @@ def resume_pairwise(folder: RunFolder, flags: Mapping[str, Any], today: Settings
 def the_judge(settings: Settings, world: World) -> JudgeAccess:
     """How the one judge of a comparison is reached. Raises InputError for a panel."""
     if len(settings.judge.members()) > 1:
-        raise InputError("a comparison has one judge: give --model once and no judge.panel, once for each judge")
+        raise InputError(
+            "a comparison has one judge: give one --model (it wins over judge.panel), and compare once for each judge"
+        )
     return judge_accesses(settings, world)[0]
 
 
@@ -215,7 +219,8 @@ async def _judged(
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge pairwise --resume {folder.path}"
             if isinstance(stopped, CannotGoOn):
-                raise CannotGoOn(f"{stopped}\n{hint}") from stopped
+                limit = LIMIT_HINT if "limit of" in str(stopped) or "deadline" in str(stopped) else ""
+                raise CannotGoOn(f"{stopped}\n{hint}{limit}") from stopped
             world.say(hint)
             raise
         with closing(RecordedReplies(folder.journal)) as replies:
@@ -303,7 +308,7 @@ def _finished(
     world: World,
 ) -> RunResult:
     """Write the table, the summary, the lines, the report and, last, the manifest that says `complete`."""
-    summary = comparison_summary(pairs, rows, settings)
+    summary = comparison_summary(pairs, rows, settings) | {"n_left_out": parts["pair"]["n_dropped"]}
     write_table(folder, "pairs", rows, PairRow)
     folder.write_json("summary.json", summary)
     names = (parts["pair"]["a"]["run_id"], parts["pair"]["b"]["run_id"])

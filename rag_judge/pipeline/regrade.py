@@ -105,5 +105,5 @@ def _graded_again(
         kept = {name: before.manifest[name] for name in ("eval_set", "answers", "system", "cost")}
         judges = {name: before.manifest[name] for name in ("judge", "judges")}
         parts = {**kept, **(judges if prompts else {"judge": None, "judges": []})}
-        parts["prompts"] = manifests.prompt_entries(prompts)
+        parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": manifests.corpus_entry(measures.corpus)}
         return complete(folder, parts, graded, cases, answers, settings, world), graded.rows

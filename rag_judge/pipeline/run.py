@@ -45,6 +45,9 @@ from rag_judge.prompts import prompt_folder
 from rag_judge.records import Prompt
 from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, resumed_settings
+from rag_judge.table import Measures
+
+LIMIT_HINT = " and a higher limit (--max-usd, --max-calls or --deadline)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
         cases = opened.enter_context(closing(CaseSet(resume.snapshot if resume and from_snapshot else request.cases)))
         check_unchanged(cases, resume)
         prompts = loaded_prompts(settings.judge, kept_prompt(resume))
+        measures = measures_of(settings, prompts)
         accesses = judge_accesses(settings, world) if prompts else []
         collected = resume is not None and resume.answers.exists()
         source = replace(request, answers=resume.answers) if resume is not None and collected else request
@@ -102,11 +106,12 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             )
         folder = resume or begin(settings, _saved_request(request, cases), world)
         try:
-            return await _finish(folder, request, cases, given, endpoint, prompts, accesses, world)
+            return await _finish(folder, request, cases, given, endpoint, measures, accesses, world)
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
             if isinstance(stopped, CannotGoOn):
                 other = "" if folder.answers.exists() else "; with other settings, start a new run"
+                other += LIMIT_HINT if "limit of" in str(stopped) or "deadline" in str(stopped) else ""
                 raise CannotGoOn(f"{stopped}\n{hint}{other}") from stopped
             world.say(hint)
             raise
@@ -118,12 +123,12 @@ async def _finish(
     cases: CaseSet,
     given: AnswerSet | None,
     endpoint: Endpoint | None,
-    prompts: Mapping[str, Prompt],
+    measures: Measures,
     accesses: Sequence[JudgeAccess],
     world: World,
 ) -> RunResult:
     """All steps after the run folder exists; each goes on from what an earlier process left."""
-    settings = request.settings
+    settings, prompts = request.settings, measures.prompts
     lay_cases(folder, cases)
     if prompts and kept_prompt(folder) is None:
         lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
@@ -140,14 +145,13 @@ async def _finish(
             world,
             retry_unscored=request.retry_unscored,
         )
-        measures = measures_of(settings, prompts)
         with closing(RecordedReplies(folder.journal)) as replies:
             embedded = any(access.embedded for access in accesses)
             graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=embedded)
             parts = manifests.inputs(
                 cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
             )
-            parts |= {"prompts": manifests.prompt_entries(prompts)}
+            parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": manifests.corpus_entry(measures.corpus)}
             parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
             not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
             parts["cost"] = manifests.cost_entry(replies.cost, not_needed, judge_prices(settings))
@@ -210,6 +214,8 @@ def resumed_request(
 
     Raises InputError when a flag or file is given that differs from what the run was started with.
     """
+    if folder.manifest().get("kind") == "pairwise":
+        raise InputError(f"{folder.path}: a comparison; go on with: rag-judge pairwise --resume {folder.path}")
     saved = folder.read_json("request.json")
     settings = resumed_settings(saved["settings"], flags, today or Settings(), str(folder.path))
     for name, path in given.items():

@@ -15,6 +15,7 @@ from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.archive import FinishedRun, RunFolder, copy_into, create_run, write_table
 from rag_judge.cases import CaseSet
+from rag_judge.corpus import Corpus
 from rag_judge.endpoint import Collected, Collection, Endpoint, ask_all
 from rag_judge.errors import InputError
 from rag_judge.journal import RecordedReplies
@@ -206,10 +207,11 @@ def grade(
 
 
 def measures_of(settings: Settings, prompts: Mapping[str, Prompt]) -> Measures:
-    """How a run with these settings is measured."""
+    """How a run with these settings is measured. Raises InputError for a corpus that cannot be read."""
     models = tuple(member.model or "" for member in settings.judge.members())
-    judge = settings.judge
-    return Measures(settings.run.k, settings.run.match, prompts, judge.prompt_lang, judge.repeats, models)
+    judge, of_run = settings.judge, settings.run
+    corpus = None if of_run.corpus is None else Corpus(Path(of_run.corpus))
+    return Measures(of_run.k, of_run.match, prompts, judge.prompt_lang, judge.repeats, models, corpus)
 
 
 def score_range(prompts: Mapping[str, Prompt]) -> tuple[int, int]:

@@ -14,10 +14,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rag_judge.outcomes import LAYER_OF
+from rag_judge.attribution import LAYER_OF
 from rag_judge.records import Answer, Case, CaseRow, Context
 from rag_judge.report.html_glossary import CAUSES, COLUMNS
-from rag_judge.report.html_numbers import HEADLINES, estimate_text, intervals, percent, say, sections, sentence
+from rag_judge.report.html_numbers import (
+    HEADLINES,
+    estimate_text,
+    intervals,
+    models_of,
+    percent,
+    say,
+    sections,
+    sentence,
+)
 from rag_judge.report.html_words import FACTS, LAYERS, OUTCOMES, UNSCORED, WORDS
 from rag_judge.retrieval import MatchLevel, at_level
 from rag_judge.rules import dangling_citations, leaked_ids
@@ -46,6 +55,7 @@ RULE_COLUMNS: Mapping[str, bool | None] = {
     "leak": True,
     "n_citations": None,
     "n_dangling_citations": None,
+    "confidence": None,
 }
 RANKING_COLUMNS: Mapping[str, bool | None] = {
     "hit": False,
@@ -203,7 +213,7 @@ def value_text(value: Any, lang: str) -> str:
 
 def about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
     """What the page is about, for its head."""
-    words, judge = WORDS[lang], manifest.get("judge") or {}
+    words = WORDS[lang]
     status = manifest.get("status")
     eval_set = manifest.get("eval_set") or {}
     parts = [
@@ -219,7 +229,7 @@ def about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
         (words["date"], str(manifest.get("started_at") or words["not_recorded"])[:10]),
         (words["status"], words.get(status, status) if isinstance(status, str) else words["not_recorded"]),
         (words["eval_set"], " · ".join(part for part in parts if part)),
-        (words["judge"], value_text(judge.get("model"), lang) if judge else words["no_judge"]),
+        (words["judge"], models_of(manifest, lang)),
         (words["prompt"], ", ".join(prompts) or words["no_judge"]),
     ]
 

@@ -337,6 +337,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "alike": "first two replies word for word the same",
         "judges": "what each judge decided",
         "judges_disagree": "the judges disagree",
+        "confidence": "confidence in the cause",
     },
     "zh": {
         "rule_correct": "规则全部满足",
@@ -377,5 +378,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "alike": "前两次回复逐字相同",
         "judges": "各评审的结论",
         "judges_disagree": "评审之间有分歧",
+        "confidence": "原因的把握",
     },
 }

@@ -99,6 +99,12 @@ def estimate_text(tree: Tree, name: str, lang: str, shown: Callable[[float], str
     return f"{shown(value)} {interval}, n = {n}"
 
 
+def models_of(manifest: Tree, lang: str) -> str:
+    """The models that judged a run, as its manifest names them."""
+    models = [one.get("model") for one in manifest.get("judges") or [manifest.get("judge")] if one]
+    return ", ".join(str(model or WORDS[lang]["not_recorded"]) for model in models) or WORDS[lang]["no_judge"]
+
+
 def share_text(share: float | None, reason: str | None, lang: str) -> str:
     """A plain share as text, or n/a and why."""
     return missing(reason, lang) if share is None else percent(share)

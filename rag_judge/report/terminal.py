@@ -80,6 +80,7 @@ PAIR_WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "ends": "{pairs} pairs, each in both orders: A better {a_wins}, B better {b_wins}, ties {ties}, "
         "inconsistent {inconsistent} (undecided {undecided}, unscored {unscored})",
+        "left_out": "{n} questions that only one of the runs was asked are left out",
         "not_paired": "{n} questions are no pair: no answer from A {a}, from B {b}; without context texts {n_bare}; "
         "the rest was not drawn",
         "win_rate": "Win rate of A (ties and inconsistent pairs count half)",
@@ -92,6 +93,7 @@ PAIR_WORDS: Mapping[str, Mapping[str, str]] = {
     "zh": {
         "ends": "{pairs} 对,两种次序各评:A 胜 {a_wins},B 胜 {b_wins},平 {ties},前后不一 {inconsistent}"
         "(未定 {undecided},未评出 {unscored})",
+        "left_out": "只有一方被问到的 {n} 个问题未计入",
         "not_paired": "{n} 个问题不成对:A 无回答 {a},B 无回答 {b};缺资料文本 {n_bare};其余未抽中",
         "win_rate": "A 的胜率(平局与前后不一各算半胜)",
         "consistency": "两种次序结论相同",
@@ -142,6 +144,8 @@ def pair_lines(summary: Mapping[str, Any], names: tuple[str, str], lang: str, *,
     words, numbers = PAIR_WORDS[lang], summary["pairwise"]
     lines = [WORDS[lang]["embedded"]] if embedded else []
     lines += [f"A = {printable(names[0])}", f"B = {printable(names[1])}", words["ends"].format_map(numbers)]
+    if summary.get("n_left_out"):
+        lines.append(words["left_out"].format(n=summary["n_left_out"]))
     if left := summary["n_cases"] - numbers["pairs"]:
         silent = {side: summary["no_answer"][side] for side in ("a", "b")}
         lines.append(words["not_paired"].format(n=left, n_bare=summary["n_without_contexts"], **silent))
