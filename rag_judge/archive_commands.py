@@ -109,11 +109,14 @@ def runs(
 
 
 @runs_app.command("list")
-def runs_list(context: typer.Context, out: Out = None, as_json: Json = False) -> None:
+def runs_list(
+    context: typer.Context, out: Out = None, as_json: Json = False, lang: Lang = None, quiet: Quiet = False
+) -> None:
     """List the runs of the archive, oldest first.
 
     Example: rag-judge runs list
     """
+    _ = lang, quiet
     print_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
 
 
@@ -123,11 +126,14 @@ def runs_show(
     run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run: its folder or id.")],
     out: Out = None,
     as_json: Json = False,
+    lang: Lang = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show one run: its lines, or with --json its manifest and summary.
 
     Example: rag-judge runs show 2026-01-31-baseline
     """
+    _ = lang, quiet  # the lines are shown as the run wrote them
     from rag_judge.archive import find_run
 
     folder = find_run(Path(out) if out else context.obj["archive"], run_name)

@@ -8,8 +8,9 @@ from typing import Literal
 
 from rag_judge.cases import REFUSAL_TYPES
 from rag_judge.lint_words import Noted
-from rag_judge.records import Case
+from rag_judge.records import Answer, Case
 from rag_judge.refusals import abstention
+from rag_judge.rules import leaked_ids
 from rag_judge.text import fold, words
 
 MOST_WORDS = 100  # of a question; Chinese characters count one each
@@ -37,6 +38,8 @@ def check_case(case: Case) -> Iterator[Noted]:
     """Yield what is weak or wrong in the case by itself."""
     yield from _contradictions(case)
     yield from _vague(case)
+    if forbidden := leaked_ids(case, Answer(case.id, citations=tuple(relevant_ids(case)))):
+        yield Noted("forbidden-doc-is-relevant", "error", "forbidden", {"docs": forbidden})
     if states_nothing(case):
         yield Noted("no-expectation", "advice")
     elif is_in_scope(case) and not relevant_ids(case):

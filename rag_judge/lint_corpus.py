@@ -60,8 +60,9 @@ class CorpusChecks:
         unmatched = tuple(pattern for pattern in case.forbidden_docs if not self._matches_any(pattern))
         if unmatched:
             yield Noted("forbidden-doc-matches-nothing", "advice", values={"docs": unmatched})
-        shown = Answer(case.id, citations=tuple(dict.fromkeys((*relevant_ids(case), *chunks))))
-        forbidden = leaked_ids(case, shown)
+        if leaked_ids(case, Answer(case.id, citations=tuple(relevant_ids(case)))):
+            return  # seen in the case by itself
+        forbidden = leaked_ids(case, Answer(case.id, citations=tuple(chunks)))
         if forbidden:
             yield Noted("forbidden-doc-is-relevant", "error", "forbidden", {"docs": forbidden[:N_NAMED]})
             return

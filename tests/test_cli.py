@@ -12,7 +12,7 @@ from tests.eval_sets import numbered_files, verdict, write_rows
 from tests.misbehaviour import UNAUTHORIZED
 from tests.servers import JudgeServer, RagServer
 
-COMMANDS = ["init", "demo", "plan", "collect", "run", "regrade", "runs"]
+COMMANDS = ["init", "demo", "lint", "plan", "collect", "run", "pairwise", "regrade", "runs"]
 KEY = "sk-secret-0123456789"
 
 

@@ -475,6 +475,15 @@ def test_what_is_no_weakness_is_not_found(tmp_path: Path, changes: Rows) -> None
     assert codes(found_in(tmp_path, *planted(changes))) == []
 
 
+def test_a_relevant_document_that_is_forbidden_is_seen_without_the_corpus(tmp_path: Path) -> None:
+    cases, chunks = planted(
+        {"c27": {"forbidden_docs": ["*#1"]}, "c28": {"relevant_docs": ["north"], "forbidden_docs": ["north#*"]}}
+    )
+    assert codes(found_in(tmp_path, cases, None)) == [("forbidden-doc-is-relevant", "error", "c27")]
+    both = [("forbidden-doc-is-relevant", "error", "c27"), ("forbidden-doc-is-relevant", "error", "c28")]
+    assert codes(found_in(tmp_path, cases, chunks)) == both  # a document stands for all of its chunks
+
+
 def test_findings_are_sorted_by_line_after_those_of_the_set(tmp_path: Path) -> None:
     cases, chunks = planted(
         {"c30": {"forbidden_docs": None}, "c05": {"relevant_docs": None}, "c01": {"must_include": ["元"]}}
@@ -696,6 +705,10 @@ def test_runs_of_the_same_cases_are_looked_at(tmp_path: Path) -> None:
     assert "saturated" in [finding["code"] for finding in json.loads(ended.stdout)["findings"]]
     missing = rag_judge("lint", cases, "--runs", "2020-01-01-none", cwd=tmp_path)
     assert (missing.returncode, "no run '2020-01-01-none'" in missing.stderr) == (2, True)
+
+
+def test_help_has_an_example() -> None:
+    assert "Example: rag-judge lint" in rag_judge("lint", "--help").stdout
 
 
 def test_a_bad_file_ends_with_2_and_says_where(tmp_path: Path) -> None:

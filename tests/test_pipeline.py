@@ -483,3 +483,23 @@ def test_a_regrade_of_a_run_whose_files_were_changed_or_lost_is_refused(tmp_path
     (parent.path / "calls.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"calls\.jsonl:1: not a line of the call journal"):
         regrade(parent, world(), {})
+
+
+def test_with_vary_order_each_further_repeat_shows_the_same_contexts_in_another_order(tmp_path: Path) -> None:
+    cases = write_rows(tmp_path / "many.jsonl", [{"id": "q", "question": "How many seats?"}])
+    contexts = [{"id": f"d#{i}", "text": f"Passage {i}."} for i in range(8)]
+    answers = write_rows(tmp_path / "given.jsonl", [{"id": "q", "answer": "120", "contexts": contexts}])
+    shown: list[list[list[str]]] = []
+    with JudgeServer(lambda req: verdict()) as server:
+        for vary in ("order", "order", "none"):
+            asked = request(tmp_path, server.base_url, vary=vary, early_stop=False, cache=False)
+            result = run(replace(asked, cases=cases, answers=answers), world())
+            texts = [req.text for req in server.requests[-3:]]
+            shown.append([re.findall(r"Passage \d", text) for text in texts])
+    varied, again, plain = shown
+    assert varied[0] == plain[0] == [f"Passage {i}" for i in range(8)]  # the first repeat is as retrieved
+    assert len({tuple(order) for order in varied}) == 3
+    assert [sorted(order) for order in varied] == [sorted(plain[0])] * 3
+    assert varied == again  # fixed by seed, case and repeat
+    assert plain == [plain[0]] * 3
+    assert read_run(result.folder.path).manifest["vary"] == "none"
