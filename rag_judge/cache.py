@@ -18,9 +18,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_judge.dialect import Dialect, TokenCount, as_sent
+from rag_judge.dialect import Dialect, as_sent
 from rag_judge.judge import ModelServer, Probed
 from rag_judge.records import Call, CallFailure, Reply, Usage
+from rag_judge.token_counts import TokenCount
 
 _T = TypeVar("_T")
 BUSY_S = 5.0  # as long another process may hold the file

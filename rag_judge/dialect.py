@@ -1,19 +1,16 @@
 """What one model server accepts, learned from one probe and from what it refuses; and how a call is worded for it.
 
 Pure: nothing is sent here. The probe asks for something that no model says by itself, so that a server which takes a
-JSON schema and then ignores it is found out. What its answer costs in tokens shows how the server counts, so that a
-server which drops the front of a long prompt is found out, too.
+JSON schema and then ignores it is found out.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rag_judge.prompts import estimated_tokens
 from rag_judge.records import Call
 from rag_judge.responses import FallBack
 
@@ -30,11 +27,6 @@ PROBE_QUESTION = (
     'Nothing is graded yet. Reply with one line of JSON, {"sky": "<its colour on a clear day>"}, and no more.'
 )
 MAX_TOKENS_FACTOR = 8  # for a server that finds the verdict's budget too small: it thinks first
-LEAST_SHARE = 0.6  # of the expected prompt tokens; tokenizers differ less between texts of one language
-SURE_SHARE = 0.42  # of the expected tokens alone, where probe and prompt are of the same script
-CHINESE_DENSITY = 0.35  # estimated tokens for a character, from which a text is largely Chinese
-PLAUSIBLE_TOKENS_PER_ESTIMATE = (0.2, 5.0)  # outside, what the server reports is no count of this prompt
-LEAST_COUNT = 256  # no server holds less: a smaller count is one of what a cache left over
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,49 +145,3 @@ def obeys_schema(content: str, finish_reason: str | None) -> bool | None:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and value.get("p") in PROBE_VALUES
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCount:
-    """How many prompt tokens a server counted for a prompt of known size."""
-
-    estimate: int
-    n_characters: int
-    reported: int
-
-    @property
-    def density(self) -> float:
-        """Estimated tokens for a character: a quarter for English, one for Chinese; tells the script."""
-        return self.estimate / self.n_characters
-
-    @property
-    def is_plausible(self) -> bool:
-        """True when the number can be a count of that prompt."""
-        low, high = PLAUSIBLE_TOKENS_PER_ESTIMATE
-        return low * self.estimate <= self.reported <= high * self.estimate
-
-    def shows_cut(self, later: TokenCount) -> bool:
-        """True when a later prompt was counted as so short that a part of it cannot have been read.
-
-        By tokens and by characters, because a server may count either way; only where counts follow length at all.
-        """
-        if not self.is_plausible or later.reported < LEAST_COUNT or later.reported == self.reported:
-            return False
-        by_tokens = self.reported / self.estimate * later.estimate
-        by_characters = self.reported / self.n_characters * later.n_characters
-        if later.reported < LEAST_SHARE * min(by_tokens, by_characters):
-            return True
-        # Where probe and prompt are of the same script, tokens alone show it.
-        is_alike = later.density <= self.density or self.density >= CHINESE_DENSITY
-        return is_alike and later.reported < SURE_SHARE * by_tokens
-
-
-def token_count(call: Call, reported: int | None) -> TokenCount | None:
-    """What a server counted for a call's messages; None where it did not count."""
-    if not reported:
-        return None
-    # A long run of one character is a single token to many tokenizers.
-    text = re.sub(
-        r"(.)\1{4,}", r"\1\1\1\1", "\n".join(str(message["content"]) for message in call.messages), flags=re.S
-    )
-    return TokenCount(max(1, estimated_tokens(text)), max(1, len(text)), reported)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from rag_judge.addresses import endpoint_url, is_local, public_url
-from rag_judge.dialect import Dialect, TokenCount, as_sent, body_for, obeys_schema, probe_for, token_count
+from rag_judge.dialect import Dialect, as_sent, body_for, obeys_schema, probe_for
 from rag_judge.errors import CannotGoOn
 from rag_judge.money import estimated_prompt
 from rag_judge.pace import DeadlinePassed, Pace
@@ -32,6 +32,7 @@ from rag_judge.responses import (
     reply_text,
     whole,
 )
+from rag_judge.token_counts import TokenCount, WholePrompts, token_count
 
 if TYPE_CHECKING:
     import asyncio
@@ -73,12 +74,16 @@ class Server:
     attempts: int = 5
     backoff_s: float = 0.5
     probe: bool = True
+    counts_parts: bool = True  # False for a server that is known to refuse what it cannot hold
     body: Mapping[str, Any] = field(default_factory=dict)  # further fields of every request, from the settings
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What the probe showed: whether a JSON schema is enforced (None: not seen), and how prompt tokens are counted."""
+    """What the probe showed: whether a JSON schema is enforced (None: not seen), and how prompt tokens are counted.
+
+    `usage` is of the probe and of the prompts whose parts were counted.
+    """
 
     schema_obeyed: bool | None
     tokens: TokenCount | None
@@ -99,6 +104,7 @@ class ModelServer:
         self.has_replied = False
         self._probing: asyncio.Lock | None = None
         self._stopped: CannotGoOn | None = None
+        self._whole = WholePrompts(self._count)
         self._now = now
         self._say = say
         self._url = endpoint_url(server.base_url)
@@ -150,7 +156,7 @@ class ModelServer:
         elapsed = time.monotonic() - started
         if isinstance(meaning, CaseRefused):
             return CallFailure(meaning.cause, self._redacted(meaning.detail), elapsed, attempts, sent)
-        cut = self._cut(call, meaning.usage)
+        cut = await self._why_cut(call, meaning.usage)
         raw = self._redacted(raw)
         return Reply(raw, meaning.finish_reason, meaning.model, meaning.usage, elapsed, attempts, sent, cut)
 
@@ -193,17 +199,23 @@ class ModelServer:
                 self.dialect = replace(self.dialect, response_format="json_object")
             self.probed = Probed(obeyed, token_count(probe, meaning.usage.prompt_tokens), meaning.usage)
 
-    def _cut(self, call: Call, usage: Usage) -> str | None:
-        """Why a part of the prompt was not read, as the server's own count of its tokens shows; None: nothing shows."""
+    async def _why_cut(self, call: Call, usage: Usage) -> str | None:
+        """Why a part of the prompt was not read, as the server's own counts of its tokens show; None: nothing shows."""
         known = None if self.probed is None else self.probed.tokens
-        count = token_count(call, usage.prompt_tokens)
-        if known is None or count is None or not known.shows_cut(count):
+        if known is None or not self.server.counts_parts:
             return None
-        expected = round(known.reported / known.estimate * count.estimate)
-        return (
-            f"the server counted {count.reported} tokens of a prompt of about {expected}: it dropped a part of it; "
-            "raise its context size"
-        )
+        return await self._whole.why_cut(call, known, usage.prompt_tokens)
+
+    async def _count(self, part: Call) -> int | None:
+        """The server's count of the prompt of a call whose reply is not needed; None where it gives none now."""
+        try:
+            _, _, meaning = await self._accepted_or_refused(part)
+        except (CannotGoOn, DeadlinePassed, _Passing):
+            return None  # the calls themselves meet the same fault, and say it
+        if not isinstance(meaning, Accepted) or self.probed is None:
+            return None
+        self.probed = replace(self.probed, usage=self.probed.usage + meaning.usage)
+        return meaning.usage.prompt_tokens
 
     async def _accepted_or_refused(self, call: Call) -> tuple[dict[str, Any], str, Accepted | CaseRefused]:
         """One try, in which refused parameters are given up one after another."""

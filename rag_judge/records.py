@@ -165,6 +165,17 @@ class Usage:
     prompt_tokens: int | None
     completion_tokens: int | None
 
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; what neither says stays unknown."""
+        return Usage(
+            _known_sum(self.prompt_tokens, other.prompt_tokens),
+            _known_sum(self.completion_tokens, other.completion_tokens),
+        )
+
+
+def _known_sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -34,6 +34,7 @@ from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
 from rag_judge.dialect import PROBE_QUESTION
+from rag_judge.token_counts import PART_MARK
 from tests.misbehaviour import (
     TROUBLES,
     UNAUTHORIZED,
@@ -272,16 +273,20 @@ class JudgeServer(_Loopback[JudgeRequest]):
         model: str = "judge-1",
         api_key: str | None = None,
         on_probe: Callable[[JudgeRequest], str | Misbehaviour] = obedient,
+        on_count: Callable[[JudgeRequest], str | Misbehaviour] = obedient,
     ) -> None:
         """A text from `reply` becomes a chat completion. With `api_key`, requests without it get a 401.
 
         The one request by which rag-judge learns what a server can do goes to `on_probe`, and is in `probes`, not in
-        `requests`; by default the server does all that it is asked.
+        `requests`; by default the server does all that it is asked. Parts of prompts, sent for their token counts
+        alone, go to `on_count` and are in `counted`.
         """
         super().__init__(port=port, delay_s=delay_s)
         self.probes: list[JudgeRequest] = []
+        self.counted: list[JudgeRequest] = []
         self._reply = reply
         self._on_probe = on_probe
+        self._on_count = on_count
         self._model = model
         self._api_key = api_key
 
@@ -300,6 +305,9 @@ class JudgeServer(_Loopback[JudgeRequest]):
             case "POST", "/v1/chat/completions" if PROBE_QUESTION in _last_message(raw):
                 self.probes.append(JudgeRequest(path, headers, json.loads(raw), len(self.probes) + 1, 1))
                 return self._said(self._on_probe(self.probes[-1]), self.probes[-1])
+            case "POST", "/v1/chat/completions" if PART_MARK.encode() in raw:
+                self.counted.append(JudgeRequest(path, headers, json.loads(raw), len(self.counted) + 1, 1))
+                return self._said(self._on_count(self.counted[-1]), self.counted[-1])
             case "POST", "/v1/chat/completions":
                 return self._answered(JudgeRequest, path, headers, raw, self._completion)
         return NOT_FOUND

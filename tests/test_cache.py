@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from rag_judge.addresses import public_url
 from rag_judge.cache import DAY_S, PRUNE_EVERY, CachedJudge, ReplyCache, reply_key
-from rag_judge.dialect import PROBE_QUESTION, Dialect, TokenCount
+from rag_judge.dialect import PROBE_QUESTION, Dialect
 from rag_judge.errors import CannotGoOn
 from rag_judge.judge import ModelServer, Probed, Server
 from rag_judge.records import Call, CallFailure, Reply, Usage
 from rag_judge.responses import reply_text
+from rag_judge.token_counts import TokenCount
 from tests.misbehaviour import (
     SERVER_ERROR,
     UNAUTHORIZED,
@@ -391,7 +392,7 @@ def test_what_holds_no_verdict_is_not_kept(tmp_path: Path, says: Any, text: str)
         return says(request) if callable(says) else says  # type: ignore[no-any-return]
 
     probe = drops_the_front if callable(says) else obedient
-    with JudgeServer(reply, on_probe=probe) as server, closing(opened(tmp_path)) as cache:
+    with JudgeServer(reply, on_probe=probe, on_count=probe) as server, closing(opened(tmp_path)) as cache:
         for _ in range(2):
             n_before = len(server.requests)
             results, _ = ask(server, cache, [call(text=text)])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_judge.dialect import PROBE_QUESTION, Dialect, TokenCount, obeys_schema, token_count
+from rag_judge.dialect import PROBE_QUESTION, Dialect, obeys_schema
 from rag_judge.errors import CannotGoOn
 from rag_judge.grading import vote_of
 from rag_judge.judge import ModelServer, Server
@@ -209,61 +209,3 @@ def test_a_probe_that_meets_a_passing_fault_is_not_repeated_and_nothing_is_assum
     assert judge.probed is not None
     assert judge.probed.schema_obeyed is None
     assert all(isinstance(result, Reply) for result in results)
-
-
-# --- prompts of which a part was not read ----------------------------------------------------------------------------
-
-
-def counting(limit: int, per_token: float = 4) -> Callable[[JudgeRequest], Respond]:
-    """A server that holds `limit` tokens: it drops the front of a longer prompt and answers all the same."""
-
-    def reply(request: JudgeRequest) -> Respond:
-        said = '{"p": "zq7"}' if PROBE_QUESTION in request.text else VERDICT
-        return Respond(200, completion(said, n_prompt_tokens=min(limit, round(len(request.text) / per_token))))
-
-    return reply
-
-
-@pytest.mark.parametrize(
-    "text", ["Every trial runs for 14 days. " * 700, "试用期为十四天,到期自动结束。" * 700], ids=["en", "zh"]
-)
-def test_a_server_that_drops_the_front_of_a_prompt_gets_no_vote(text: str) -> None:
-    small = counting(2048, per_token=4 if text.isascii() else 1.5)
-    with JudgeServer(small, on_probe=small) as server:
-        results, _ = ask(server, [call(0, "short"), call(1, text)])
-    assert reply_of(results).cut is None
-    cut = results[1]
-    assert isinstance(cut, Reply)
-    assert cut.cut is not None
-    assert "the server counted 2048 tokens" in cut.cut
-    assert vote_of(cut, PROMPT) == Unscored("context_too_long", cut.cut)
-
-
-@pytest.mark.parametrize(
-    ("probe", "later", "is_cut"),
-    [
-        # estimate, characters, reported
-        pytest.param((100, 400, 110), (6000, 24000, 6500), False, id="whole"),
-        pytest.param((100, 400, 110), (6000, 24000, 2048), True, id="a third of it read"),
-        pytest.param((100, 400, 110), (6000, 24000, 4400), False, id="a prose that packs better"),
-        pytest.param((100, 400, 10), (6000, 24000, 10), False, id="a server that reports a constant"),
-        pytest.param((100, 400, 9), (6000, 24000, 300), False, id="counts that are none"),
-        pytest.param((100, 400, 110), (6000, 24000, 30), False, id="only what a cache left over"),
-        # English instructions count 4 characters a token, Chinese material 1.6: neither measure alone would do.
-        pytest.param((100, 400, 100), (6000, 6000, 3700), False, id="material of another language"),
-        pytest.param((100, 400, 133), (6000, 6000, 2000), False, id="a server that counts characters by three"),
-        pytest.param((170, 372, 124), (5100, 5300, 1770), False, id="the same, both Chinese"),
-        pytest.param((170, 372, 170), (5100, 5300, 2048), True, id="Chinese, of which two fifths were read"),
-    ],
-)
-def test_a_cut_shows_only_where_counts_follow_length(
-    probe: tuple[int, int, int], later: tuple[int, int, int], is_cut: bool
-) -> None:
-    assert TokenCount(*probe).shows_cut(TokenCount(*later)) is is_cut
-
-
-def test_a_server_that_counts_no_tokens_shows_nothing_and_a_run_of_one_character_counts_little() -> None:
-    assert token_count(call(), None) is None
-    assert token_count(call(), 0) is None
-    ruled, plain = token_count(call(text="-" * 9000), 50), token_count(call(text="----"), 50)
-    assert ruled == plain

@@ -32,6 +32,7 @@ READING_ORDER = [
     "prompt_settings",
     "prompts",
     "responses",
+    "token_counts",
     "dialect",
     "money",
     "pace",

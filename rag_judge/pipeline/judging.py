@@ -323,7 +323,7 @@ def opened_server(access: JudgeAccess, settings: JudgeSettings) -> Iterator[tupl
         yield server, public_url(access.base_url), None
         return
     with running_model() as model:
-        server = Server(model.base_url, model.model, model.api_key, body=settings.body, **patience)
+        server = Server(model.base_url, model.model, model.api_key, body=settings.body, counts_parts=False, **patience)
         yield server, f"embedded:{model.weights_sha256}", model.weights_sha256
 
 
