@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rag_judge.errors import CannotGoOn
+from rag_judge.errors import CannotGoOn, LimitReached
 from rag_judge.journal import SYNC_EVERY_S, Journal, Result, token_estimate
 from rag_judge.judge import Judge
 from rag_judge.money import Limits, Meter
@@ -58,8 +58,8 @@ async def send_all(
     """Ask the judge every call that the cases need and the journal does not hold; `concurrency` cases at a time.
 
     At the end the journal holds, of this judge, just the calls that the cases need. `forget(call_id)` says of a kept
-    reply that it is to be asked again. Raises CannotGoOn when the judge can answer no call any more, and when a limit
-    of `meter` is reached: then calls on their way are waited for first. What came back is journalled.
+    reply that it is to be asked again. Raises CannotGoOn when the judge can answer no call any more, LimitReached when
+    a limit of `meter` is: then calls on their way are waited for first. What came back is journalled.
     """
     meter = meter or Meter(Limits(), None)
     meter.spend = journal.spends[judge_no]  # what earlier processes of the run have spent counts, too
@@ -69,14 +69,14 @@ async def send_all(
     async def worker() -> None:
         for case in waiting:  # shared by all workers: each case is taken by one of them, when its turn comes
             await _ask_case(case, judge, window, progress, on_progress)
-            if window.limit_reached is not None:
+            if case.case_id not in window.finished:
                 return
             progress.n_cases_done += 1
             on_progress(progress)
 
     await _side_by_side(worker, concurrency, journal)
     if window.limit_reached is not None:
-        raise CannotGoOn(window.limit_reached)
+        raise LimitReached(window.limit_reached, frozenset(window.finished))
     window.check_any_reply()
     journal.drop_all_but(window.needed, judge_no)
 
@@ -124,6 +124,7 @@ class _Window:
         self.n_replied = 0
         self.last_failure = ""
         self.needed: set[str] = set()
+        self.finished: set[str] = set()  # ids of cases whose every needed reply is there
 
     async def may_send(self, call: Call) -> bool:
         """False, and remembered, when a limit is reached; else the call is reserved.
@@ -211,3 +212,4 @@ async def _ask_case(
         progress.n_cached += isinstance(result, Reply) and result.cached
         progress.usd = None if window.meter.price is None else window.meter.spend.usd_with_estimates(window.meter.price)
         on_progress(progress)
+    window.finished.add(case.case_id)

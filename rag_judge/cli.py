@@ -61,7 +61,7 @@ from rag_judge.options import (
     switches,
     system_factors,
 )
-from rag_judge.printing import print_json, print_plan, print_run
+from rag_judge.printing import print_json, print_plan, print_run, so_far_printed
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
 
@@ -146,7 +146,7 @@ def run(
 
     flags = flags_of(locals(), f"{RUN_FLAGS} corpus")
     flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
-    with Voice(quiet=quiet) as voice:
+    with Voice(quiet=quiet) as voice, so_far_printed(as_json=as_json):
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, flags)
         for name in unknown_variables(world.environment, settings):
@@ -319,7 +319,7 @@ def pairwise(
 
     flags = flags_of(locals(), PAIR_FLAGS)
     flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), None)
-    with Voice(quiet=quiet) as voice:
+    with Voice(quiet=quiet) as voice, so_far_printed(as_json=as_json):
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
         settings = load_settings(config, world.environment, {"judge": "pairwise", **flags})
         archive = Path(settings.run.out)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from rag_judge.addresses import checked_address, is_local
 from rag_judge.answers import answer_from_row, error_of
-from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.records import Case
 from rag_judge.rows import Row, json_line, kind_of
 from rag_judge.settings import EndpointSettings
@@ -156,16 +156,18 @@ async def ask_all(
     endpoint: Endpoint,
     collection: Collection,
     on_progress: Callable[[Collected], None] = lambda collected: None,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> Collected:
     """Ask the endpoint every question that the collection does not hold.
 
-    Raises CannotGoOn when ten questions in a row fail, or when all do; what was answered is kept.
+    Raises CannotGoOn when ten questions in a row fail, or when all do, and LimitReached once `is_late`: questions on
+    their way are waited for. What was answered is kept.
     """
     import asyncio
 
     import aiohttp
 
-    asking = _Asking(iter(cases), endpoint, collection, on_progress)
+    asking = _Asking(iter(cases), endpoint, collection, on_progress, is_late)
     limit = aiohttp.ClientTimeout(total=endpoint.settings.timeout_s)
     try:
         async with (
@@ -188,9 +190,11 @@ class _Asking:
         endpoint: Endpoint,
         collection: Collection,
         on_progress: Callable[[Collected], None],
+        is_late: Callable[[], bool],
     ) -> None:
         self._waiting, self._endpoint, self._collection = waiting, endpoint, collection
-        self._on_progress = on_progress
+        self._on_progress, self._is_late = on_progress, is_late
+        self._stopped_late = False
         self._collected = Collected()
         self._n_failed_in_a_row = 0
         self._last_error = ""
@@ -202,6 +206,9 @@ class _Asking:
             if self._collection.holds(case, key):
                 self._collected.n_kept += 1
                 continue
+            if self._is_late():
+                self._stopped_late = True
+                return
             row = await _ask(case, self._endpoint, session)
             self._collection.append(key, row)
             self._count(row.get("error"))
@@ -219,8 +226,11 @@ class _Asking:
             raise CannotGoOn(f"the endpoint failed {DEAD_AFTER} questions in a row; the last: {error}")
 
     def ended(self) -> Collected:
-        """The counts. Raises CannotGoOn when not one question was answered."""
+        """The counts. Raises CannotGoOn when not one question was answered, or not all for want of time."""
         counts = self._collected
+        if self._stopped_late:
+            n = counts.n_kept + counts.n_asked
+            raise LimitReached(f"the deadline has passed while answers were collected; {n} are there")
         if counts.n_failed and counts.n_failed == counts.n_asked and not counts.n_kept:
             raise CannotGoOn(f"the endpoint answered none of {counts.n_failed} questions; the last: {self._last_error}")
         return counts

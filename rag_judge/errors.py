@@ -2,7 +2,8 @@
 
     RagJudgeError                 whatever the user can mend; carries the exit code of the command line
     ├── InputError                a file, a setting or an argument is wrong: nothing was spent          exit 2
-    └── CannotGoOn                endpoint or judge down, a limit reached: what was done is kept         exit 5
+    └── CannotGoOn                endpoint or judge down: what was done is kept                          exit 5
+        └── LimitReached          money, calls or time are used up; carries the numbers so far           exit 5
 
 Ctrl-C stays Python's own KeyboardInterrupt (exit 130); what was finished is kept then, too.
 
@@ -26,3 +27,13 @@ class CannotGoOn(RagJudgeError):
     """The run stopped before its end for a cause outside it; what was finished is kept and can be resumed."""
 
     exit_code = 5
+
+
+class LimitReached(CannotGoOn):
+    """A limit of money, calls or time stands against going on; what was finished is kept and can be resumed."""
+
+    def __init__(self, message: str, finished: frozenset[str] = frozenset(), result: object = None) -> None:
+        """`finished`: the cases of which the judge saw all that was needed. `result`: their numbers, a RunResult."""
+        super().__init__(message)
+        self.finished = finished
+        self.result = result

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rag_judge.errors import InputError
+from rag_judge.errors import InputError, LimitReached
 from rag_judge.report.terminal import printable
 
 if TYPE_CHECKING:
@@ -65,6 +66,26 @@ def print_run(
             typer.echo(line)
         typer.echo(f"{result.folder.path / 'report.html'}")
     raise typer.Exit(code)
+
+
+@contextmanager
+def so_far_printed(*, as_json: bool) -> Iterator[None]:
+    """Where a limit stops what is done inside, print the numbers so far before the error goes on its way."""
+    from rag_judge.pipeline import RunResult
+
+    try:
+        yield
+    except LimitReached as stopped:
+        if not isinstance(stopped.result, RunResult):
+            raise
+        so_far = stopped.result
+        if as_json:
+            what = {"run": str(so_far.folder.path), "exit_code": so_far.exit_code, "stopped": str(stopped)}
+            print_json({**what, "summary": so_far.summary})
+        else:
+            for line in so_far.lines:
+                typer.echo(line)
+        raise
 
 
 def print_plan(planned: PlannedSpend) -> None:

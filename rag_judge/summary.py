@@ -15,6 +15,8 @@ from rag_judge.estimates import mean_in_unit, rate, scaled
 from rag_judge.records import CaseRow, Estimate, NoEstimate
 
 Tree = dict[str, Any]
+DRAWN = "drawn cases, standing for all answered ones"
+PART = "the cases that the judge saw before a limit was reached, which is no random part"
 
 
 def summarise(
@@ -24,30 +26,34 @@ def summarise(
     seed: int,
     mode: str,
     is_sampled: bool = False,
+    is_part: bool = False,
     has_pass_rule: bool = True,
     score_range: tuple[int, int] = (1, 5),
 ) -> Tree:
     """The summary of a run's case rows; `mode` is the judge's, or "none".
 
-    Sampled: the judge saw a drawn part only. Without a pass rule (a scale without pass_at) no pass can exist.
+    Sampled: the judge saw a drawn part only. A part: a limit came first, and what the judge saw was not drawn. Without
+    a pass rule (a scale without pass_at) no pass can exist.
     """
     answered = [row for row in rows if row.outcome != "no_answer"]
     summary: Tree = {
         "n_cases": len(rows),
         "n_answered": len(answered),
         "n_errors": len(rows) - len(answered),
-        "by_type": _by_type(rows, is_sampled),
+        "by_type": _by_type(rows, is_sampled or is_part),
         "retrieval": _retrieval(answered, k, seed),
         "rules": _rules(answered),
         "judge": {"mode": mode},
         "abstention": _abstention(answered),
-        "end_to_end": _end_to_end(rows, is_sampled),
+        "end_to_end": _end_to_end(rows, is_sampled, is_part),
         "outcomes": _counts(row.outcome for row in rows),
         "causes": _counts(row.cause for row in rows),
         "layers": _counts(row.layer for row in rows),
     }
     if mode != "none":
         summary["judge"] |= _judge(answered, seed, is_sampled, has_pass_rule)
+        if is_part:
+            summary["judge"]["part"] = {"n": summary["judge"]["drawn"], "of": len(answered)}
         summary["judge"]["score"] = _scores([row for row in answered if row.drawn], seed, score_range)
     return summary
 
@@ -185,10 +191,10 @@ def _scores(drawn: Sequence[CaseRow], seed: int, score_range: tuple[int, int]) -
     return tree
 
 
-def _end_to_end(rows: Sequence[CaseRow], is_sampled: bool) -> Tree:
+def _end_to_end(rows: Sequence[CaseRow], is_sampled: bool, is_part: bool) -> Tree:
     """Passed over decided; a case without an answer is wrong. With a judge sample the drawn cases stand for all."""
-    tree: Tree = {"population": "drawn cases, standing for all answered ones" if is_sampled else "all cases"}
-    kept = [row for row in rows if row.drawn] if is_sampled else list(rows)
+    tree: Tree = {"population": PART if is_part else DRAWN if is_sampled else "all cases"}
+    kept = [row for row in rows if row.drawn] if is_sampled or is_part else list(rows)
     answered = sum(row.outcome != "no_answer" for row in rows)
     factor = answered / len(rows) if is_sampled and rows else 1.0
     correct = _correct(kept)

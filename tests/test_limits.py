@@ -18,7 +18,7 @@ from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, find_run
 from rag_judge.calls import send_all
 from rag_judge.cases import CaseSet
-from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.grading import CaseGrading, GradingPlan, decision_of
 from rag_judge.journal import Journal, RecordedJudge, RecordedReplies
 from rag_judge.pipeline import RunRequest, RunResult, World, resumed_request, run
@@ -26,9 +26,10 @@ from rag_judge.pipeline.judging import deadline_s
 from rag_judge.prompts import estimated_tokens, language_of, load_prompt
 from rag_judge.records import Decision
 from rag_judge.settings import PriceSettings, load_settings
+from rag_judge.summary import PART
 from tests.eval_sets import numbered_files, verdict
 from tests.misbehaviour import JudgeRequest, Misbehaviour, Respond, completion, refused_parameter, seeded_reply
-from tests.servers import JudgeServer
+from tests.servers import JudgeServer, RagServer
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PRICE = PriceSettings(prompt=2.0, completion=10.0)  # US dollars per million tokens
@@ -449,3 +450,61 @@ def test_a_finished_run_answers_its_own_calls_as_it_did_and_no_other(tmp_path: P
     for stranger in (replace(plan, seed=1), replace(plan, model="judge-2"), replace(plan, early_stop=False)):
         with pytest.raises(CannotGoOn, match="the recorded run never made this call of case 'q"):
             replayed(finished.folder, tmp_path / f"{stranger.seed}{stranger.model}.jsonl", stranger)
+
+
+# --- how far it went -------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_a_limit_stopped_says_the_numbers_of_the_cases_it_finished(tmp_path: Path) -> None:
+    with JudgeServer(lambda _: verdict()) as server:
+        asked = request(tmp_path, server.base_url, cache=False, max_calls=5, concurrency=1)
+        with pytest.raises(LimitReached) as stopped:
+            run(asked, world())
+        so_far = stopped.value.result
+        assert isinstance(so_far, RunResult)
+        # two calls a case: two cases are finished, the third one has half of its calls
+        assert stopped.value.finished == {"q0", "q1"}
+        judge = so_far.summary["judge"]
+        assert (judge["drawn"], judge["graded"], judge["part"]) == (2, 2, {"n": 2, "of": 6})
+        assert judge["sampled"] is None
+        end = so_far.summary["end_to_end"]
+        assert (end["n"], end["population"]) == (2, PART)
+        assert {row.outcome for row in so_far.rows if row.id not in {"q0", "q1"}} <= {"not_judged", "fail"}  # by rules
+        assert any("judged before the limit 2/6" in line for line in so_far.lines)
+        folder = so_far.folder
+        assert not folder.is_complete
+        assert json.loads((folder.path / "summary.json").read_text()) == so_far.summary
+        assert "no random part" in (folder.path / "report.html").read_text(encoding="utf-8")
+        resumed = run(resumed_request(folder, {"max_calls": 100}, {}), world(), folder)
+        undisturbed = run(request(tmp_path, server.base_url, cache=False), world())
+    assert_as_undisturbed(folder, resumed, undisturbed)
+
+
+def test_of_a_panel_only_cases_that_every_judge_has_seen_are_finished(tmp_path: Path) -> None:
+    with JudgeServer(lambda _: verdict()) as server:
+        for limit, finished in ((5, set()), (17, {"q0", "q1"})):
+            flags: dict[str, Any] = {"cache": False, "max_calls": limit, "concurrency": 1}
+            asked = request(tmp_path, server.base_url, models=["judge-1", "judge-2"], **flags)
+            with pytest.raises(LimitReached) as stopped:
+                run(asked, world())
+            assert stopped.value.finished == finished
+
+
+def test_the_deadline_ends_the_collecting_too_and_a_later_one_goes_on(tmp_path: Path) -> None:
+    clock = Ticking()
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        clock.now += clock.step
+        return {"answer": "14 days", "contexts": [{"id": "d#1", "text": "The trial runs for 14 days."}]}
+
+    cases, _ = numbered_files(tmp_path, 6)
+    with RagServer(answer) as rag:
+        flags = {"out": str(tmp_path / "runs"), "endpoint": rag.ask_url, "endpoint_concurrency": 1, "judge": "none"}
+        settings = load_settings(None, {}, {**flags, "deadline": "25s"}, folder=None)
+        timed = replace(world(), monotonic=clock)
+        with pytest.raises(LimitReached, match="the deadline has passed while answers were collected; 3 are there"):
+            run(RunRequest(settings, cases), timed)
+        assert len(rag.requests) == 3
+        folder = find_run(tmp_path / "runs", "2026-01-31-run")
+        result = run(resumed_request(folder, {"deadline": "1h"}, {}), timed, folder)
+        assert (result.summary["n_answered"], len(rag.requests)) == (6, 6)

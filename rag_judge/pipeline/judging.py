@@ -17,7 +17,7 @@ from rag_judge.cache import CachedJudge, ReplyCache
 from rag_judge.calls import AsksForCase, Progress, send_all
 from rag_judge.cases import CaseSet
 from rag_judge.engines.local_model import running_model
-from rag_judge.errors import InputError
+from rag_judge.errors import InputError, LimitReached
 from rag_judge.grading import CaseGrading, GradingPlan, vote_of
 from rag_judge.journal import Journal
 from rag_judge.judge import ModelServer, Server, answering_local_servers
@@ -160,9 +160,14 @@ async def ask_judges(
     drawn: frozenset[str] | None = None
     parts = []
     for access in accesses:
-        drawn, part = await _ask_judge(
-            run, cases, answers, prompts, settings, access, budget, world, retry_unscored=retry_unscored
-        )
+        try:
+            drawn, part = await _ask_judge(
+                run, cases, answers, prompts, settings, access, budget, world, retry_unscored=retry_unscored
+            )
+        except LimitReached as stopped:
+            if access is not accesses[-1]:
+                stopped.finished = frozenset()  # no case has been seen by every judge
+            raise
         parts.append(part)
     return drawn, parts
 

@@ -13,7 +13,7 @@ from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import FinishedRun, RunFolder, copy_into, read_run, write_table
 from rag_judge.cases import CaseSet, case_fields, question_hash
-from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.grading import GradingPlan, PairGrading, decision_of
 from rag_judge.journal import RecordedReplies, sent_log
 from rag_judge.outcomes import gave_no_answer
@@ -218,9 +218,11 @@ async def _judged(
             )
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge pairwise --resume {folder.path}"
+            if isinstance(stopped, LimitReached):
+                so_far = _so_far(folder, pairs, ids, stopped.finished, prompts, settings, embedded=access.embedded)
+                raise LimitReached(f"{stopped}\n{hint}{LIMIT_HINT}", stopped.finished, so_far) from stopped
             if isinstance(stopped, CannotGoOn):
-                limit = LIMIT_HINT if "limit of" in str(stopped) or "deadline" in str(stopped) else ""
-                raise CannotGoOn(f"{stopped}\n{hint}{limit}") from stopped
+                raise CannotGoOn(f"{stopped}\n{hint}") from stopped
             world.say(hint)
             raise
         with closing(RecordedReplies(folder.journal)) as replies:
@@ -308,12 +310,7 @@ def _finished(
     world: World,
 ) -> RunResult:
     """Write the table, the summary, the lines, the report and, last, the manifest that says `complete`."""
-    summary = comparison_summary(pairs, rows, settings) | {"n_left_out": parts["pair"]["n_dropped"]}
-    write_table(folder, "pairs", rows, PairRow)
-    folder.write_json("summary.json", summary)
-    names = (parts["pair"]["a"]["run_id"], parts["pair"]["b"]["run_id"])
-    lines = pair_lines(summary, names, settings.run.lang, embedded=bool(parts["judge"]["embedded"]))
-    folder.write_text("hit.txt", "\n".join(lines) + "\n")
+    summary, lines = _numbers(folder, settings, pairs, rows, {}, embedded=bool(parts["judge"]["embedded"]))
     manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
     shown = sorted((row for row in rows if row.outcome != "tie"), key=place_on_page)[:N_PAIRS_IN_REPORT]
     page = [ReportPair(row, pairs.cases.get(row.id), pairs.a.get(row.id), pairs.b.get(row.id)) for row in shown]
@@ -321,6 +318,44 @@ def _finished(
     folder.write_json("manifest.json", manifest)
     sent_log(folder.journal).unlink(missing_ok=True)
     return RunResult(folder, summary, lines, exit_code(summary, settings))
+
+
+def _numbers(
+    folder: RunFolder,
+    settings: Settings,
+    pairs: Pairs,
+    rows: Sequence[PairRow],
+    more: Mapping[str, Any],
+    *,
+    embedded: bool,
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the table, the summary with what `more` says of it, and the lines; the last two are returned."""
+    saved = folder.read_json("request.json")
+    summary = comparison_summary(pairs, rows, settings) | {"n_left_out": saved["n_dropped"], **more}
+    write_table(folder, "pairs", rows, PairRow)
+    folder.write_json("summary.json", summary)
+    names = (saved["pair"]["a"]["run_id"], saved["pair"]["b"]["run_id"])
+    lines = pair_lines(summary, names, settings.run.lang, embedded=embedded)
+    folder.write_text("hit.txt", "\n".join(lines) + "\n")
+    return summary, lines
+
+
+def _so_far(
+    folder: RunFolder,
+    pairs: Pairs,
+    ids: Sequence[str],
+    finished: frozenset[str],
+    prompts: Mapping[str, Prompt],
+    settings: Settings,
+    *,
+    embedded: bool,
+) -> RunResult:
+    """The numbers of a comparison that a limit has stopped, over the pairs of which every needed reply is there."""
+    with closing(RecordedReplies(folder.journal)) as replies:
+        rows = list(pair_rows(pairs, [c for c in ids if c in finished], prompts, replies, settings))
+    part = {"part": {"n": len(rows), "of": len(ids)}}
+    summary, lines = _numbers(folder, settings, pairs, rows, part, embedded=embedded)
+    return RunResult(folder, summary, lines, LimitReached.exit_code)
 
 
 def comparison_summary(pairs: Pairs, rows: Sequence[PairRow], settings: Settings) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, copy_into, read_run
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import Endpoint, open_endpoint
-from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.journal import JournalCost, RecordedReplies, sent_log
 from rag_judge.pipeline.judging import (
     JudgeAccess,
@@ -25,6 +25,7 @@ from rag_judge.pipeline.judging import (
     grading_plan,
     judge_accesses,
     judge_prices,
+    limits_of,
     loaded_prompts,
 )
 from rag_judge.pipeline.steps import (
@@ -94,6 +95,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
         accesses = judge_accesses(settings, world) if prompts else []
         collected = resume is not None and resume.answers.exists()
         source = replace(request, answers=resume.answers) if resume is not None and collected else request
+        deadline = accesses[0].limits.deadline if accesses else limits_of(settings, world).deadline
         given, endpoint = answers_or_endpoint(source, cases, world)
         if given is not None:
             opened.callback(given.close)
@@ -106,12 +108,17 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             )
         folder = resume or begin(settings, _saved_request(request, cases), world)
         try:
-            return await _finish(folder, request, cases, given, endpoint, measures, accesses, world)
+            lay_cases(folder, cases)
+            if prompts and kept_prompt(folder) is None:
+                lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
+            await _lay_answers(folder, cases, given, endpoint, world, deadline)
+            return await _finish(folder, request, cases, measures, accesses, world)
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
+            if isinstance(stopped, LimitReached):
+                raise LimitReached(f"{stopped}\n{hint}{LIMIT_HINT}", stopped.finished, stopped.result) from stopped
             if isinstance(stopped, CannotGoOn):
                 other = "" if folder.answers.exists() else "; with other settings, start a new run"
-                other += LIMIT_HINT if "limit of" in str(stopped) or "deadline" in str(stopped) else ""
                 raise CannotGoOn(f"{stopped}\n{hint}{other}") from stopped
             world.say(hint)
             raise
@@ -121,49 +128,89 @@ async def _finish(
     folder: RunFolder,
     request: RunRequest,
     cases: CaseSet,
-    given: AnswerSet | None,
-    endpoint: Endpoint | None,
     measures: Measures,
     accesses: Sequence[JudgeAccess],
     world: World,
 ) -> RunResult:
-    """All steps after the run folder exists; each goes on from what an earlier process left."""
+    """All steps once the answers stand; each goes on from what an earlier process left."""
     settings, prompts = request.settings, measures.prompts
-    lay_cases(folder, cases)
-    if prompts and kept_prompt(folder) is None:
-        lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
-    await _lay_answers(folder, cases, given, endpoint, world)
     with closing(AnswerSet(folder.answers, cases.offsets)) as answers:
-        drawn, asked = await ask_judges(
-            folder,
-            cases,
-            answers,
-            prompts,
-            settings,
-            accesses,
-            request.budget,
-            world,
-            retry_unscored=request.retry_unscored,
-        )
-        with closing(RecordedReplies(folder.journal)) as replies:
-            embedded = any(access.embedded for access in accesses)
-            graded = grade(folder, cases, answers, replies, measures, settings, drawn, embedded=embedded)
-            parts = manifests.inputs(
-                cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
+        material = Material(folder, cases, answers, measures, settings, accesses)
+        try:
+            drawn, asked = await ask_judges(
+                folder,
+                cases,
+                answers,
+                prompts,
+                settings,
+                accesses,
+                request.budget,
+                world,
+                retry_unscored=request.retry_unscored,
             )
-            parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": manifests.corpus_entry(measures.corpus)}
-            parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
-            not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
-            parts["cost"] = manifests.cost_entry(replies.cost, not_needed, judge_prices(settings))
+        except LimitReached as stopped:
+            stopped.result = _so_far(material, stopped.finished, world)
+            raise
+        graded, parts = _graded(material, drawn, asked)
         return complete(folder, parts, graded, cases, answers, settings, world)
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a run is graded from, once its answers stand."""
+
+    folder: RunFolder
+    cases: CaseSet
+    answers: AnswerSet
+    measures: Measures
+    settings: Settings
+    accesses: Sequence[JudgeAccess]
+
+
+def _graded(
+    material: Material, drawn: frozenset[str] | None, asked: Sequence[Mapping[str, Any]], *, is_part: bool = False
+) -> tuple[Graded, dict[str, Any]]:
+    """Every case graded by what the journal holds, and what the manifest says of it."""
+    folder, settings, prompts = material.folder, material.settings, material.measures.prompts
+    cases, answers, accesses = material.cases, material.answers, material.accesses
+    with closing(RecordedReplies(folder.journal)) as replies:
+        embedded = any(access.embedded for access in accesses)
+        graded = grade(
+            folder, cases, answers, replies, material.measures, settings, drawn, embedded=embedded, is_part=is_part
+        )
+        parts = manifests.inputs(
+            cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
+        )
+        corpus = manifests.corpus_entry(material.measures.corpus)
+        parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": corpus}
+        parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
+        not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
+        parts["cost"] = manifests.cost_entry(replies.cost, not_needed, judge_prices(settings))
+    return graded, parts
+
+
+def _so_far(material: Material, finished: frozenset[str], world: World) -> RunResult:
+    """The numbers of a run that a limit has stopped: tables, summary and report of what is known, no manifest."""
+    unknown = [{"model_sha256": None, "probe": None}] * len(material.accesses)
+    graded, parts = _graded(material, finished, unknown, is_part=True)
+    manifest = manifests.finished(material.folder.read_json("manifest.json"), world.now(), parts)
+    manifest["status"] = "incomplete"
+    lang = material.settings.run.lang
+    write_report(material.folder, manifest, graded, material.cases, material.answers, lang)
+    return RunResult(material.folder, graded.summary, graded.lines, LimitReached.exit_code, graded.rows)
+
+
 async def _lay_answers(
-    folder: RunFolder, cases: CaseSet, given: AnswerSet | None, endpoint: Endpoint | None, world: World
+    folder: RunFolder,
+    cases: CaseSet,
+    given: AnswerSet | None,
+    endpoint: Endpoint | None,
+    world: World,
+    deadline: float | None,
 ) -> None:
     """Write the answers as they are judged: asked of the endpoint, or as given, unless they are there already."""
     if endpoint is not None:
-        await collect_to(folder.answers, folder.path / "answers.part.jsonl", cases, endpoint, world)
+        await collect_to(folder.answers, folder.path / "answers.part.jsonl", cases, endpoint, world, deadline)
     elif given is not None and not folder.answers.exists():
         copy_into(folder, folder.answers.name, given.copy_to)
 

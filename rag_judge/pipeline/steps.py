@@ -126,10 +126,13 @@ def _write(file: Any, content: bytes) -> None:
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
-async def collect_to(target: Path, part: Path, cases: CaseSet, endpoint: Endpoint, world: World) -> Collected:
+async def collect_to(
+    target: Path, part: Path, cases: CaseSet, endpoint: Endpoint, world: World, deadline: float | None = None
+) -> Collected:
     """Ask the endpoint every question and write the answers file, in the order of the cases.
 
     The answers grow in `part`, from which an interrupted collection goes on; it is gone when `target` stands.
+    `deadline` is on the world's monotonic clock.
     """
     collection = Collection(part)
     finished = False
@@ -139,6 +142,7 @@ async def collect_to(target: Path, part: Path, cases: CaseSet, endpoint: Endpoin
             endpoint,
             collection,
             lambda so_far: world.progress("questions", so_far.n_kept + so_far.n_asked, len(cases)),
+            lambda: deadline is not None and world.monotonic() >= deadline,
         )
         copy_into(RunFolder(target.parent), target.name, lambda file: collection.write_to(file, cases.offsets))
         finished = True
@@ -179,8 +183,12 @@ def grade(
     drawn: frozenset[str] | None,
     *,
     embedded: bool,
+    is_part: bool = False,
 ) -> Graded:
-    """Grade every case and write the tables, the summary and `hit.txt`. Pure but for these files."""
+    """Grade every case and write the tables, the summary and `hit.txt`. Pure but for these files.
+
+    A part: `drawn` is what the judge saw before a limit was reached.
+    """
     rows = list(case_rows(cases, answers, measures, replies, drawn))
     mode = next((prompt.mode for prompt in measures.prompts.values()), "none")
     has_rule = any(pass_rule(prompt, did_abstain=False) is not None for prompt in measures.prompts.values())
@@ -189,7 +197,8 @@ def grade(
         k=measures.k,
         seed=settings.run.seed,
         mode=mode,
-        is_sampled=drawn is not None,
+        is_sampled=drawn is not None and not is_part,
+        is_part=is_part,
         has_pass_rule=has_rule,
         score_range=score_range(measures.prompts),
     )

@@ -256,6 +256,8 @@ def _judge(tree: Tree, lang: str) -> Section:
         *_panel(tree.get("panel"), lang),
     ]
     notes = [WORDS[lang]["judge_note"], say(lang, "judge_counts", drawn=tree["drawn"], graded=tree["graded"])]
+    if tree.get("part"):
+        notes.append(say(lang, "part", **tree["part"]))
     if tree.get("sampled"):
         notes.append(say(lang, "sampled", **tree["sampled"]))
     return Section("judge", metrics, notes)

@@ -23,6 +23,9 @@ SENTENCES_ZH: Mapping[str, str] = {
     "no case has a decided outcome": "没有用例得出结局",
     "all cases": "全部用例",
     "drawn cases, standing for all answered ones": "抽中的用例，代表全部已答用例",
+    "the cases that the judge saw before a limit was reached, which is no random part": (
+        "到达限额前评审看过的用例，并非随机抽样"
+    ),
     "temperature not sent: the server's default was used": "未发送 temperature：用的是服务的默认值",
     "seed not sent": "未发送 seed",
     "streamed: the server gives no reply in one piece": "流式接收：该服务不一次性返回",

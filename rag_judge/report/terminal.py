@@ -20,6 +20,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "end_to_end": "End-to-end correct",
         "of_drawn": " (of the cases drawn for the judge)",
+        "of_part": " (of the cases judged before the limit, no random part)",
         "retrieval": "Retrieval",
         "faithful": "Key points supported by contexts",
         "refusal": "Refusals right",
@@ -29,6 +30,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "leaks": "Leaks",
         "of_checked": "of {n} cases that could show one",
         "drawn": "drawn {n} of {of}",
+        "part": "judged before the limit {n}/{of}",
         "judge_pass": "Judge pass rate (not corrected)",
         "fabrication": "Fabrication rate",
         "undecided": "undecided",
@@ -49,6 +51,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "zh": {
         "end_to_end": "端到端正确率",
         "of_drawn": "(仅抽给评审的样本)",
+        "of_part": "(仅到达限额前评过的用例,并非随机抽样)",
         "retrieval": "检索",
         "faithful": "生成忠实度",
         "refusal": "拒答正确率",
@@ -58,6 +61,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "leaks": "越权泄漏",
         "of_checked": "条(可查 {n} 条)",
         "drawn": "抽取 {n}/{of}",
+        "part": "到达限额前评了 {n}/{of}",
         "judge_pass": "评审通过率(未校正)",
         "fabrication": "编造率",
         "undecided": "未定",
@@ -80,6 +84,7 @@ PAIR_WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "ends": "{pairs} pairs, each in both orders: A better {a_wins}, B better {b_wins}, ties {ties}, "
         "inconsistent {inconsistent} (undecided {undecided}, unscored {unscored})",
+        "part": "stopped at a limit: {n} of {of} pairs were judged, and these are no random part",
         "left_out": "{n} questions that only one of the runs was asked are left out",
         "not_paired": "{n} questions are no pair: no answer from A {a}, from B {b}; without context texts {n_bare}; "
         "the rest was not drawn",
@@ -93,6 +98,7 @@ PAIR_WORDS: Mapping[str, Mapping[str, str]] = {
     "zh": {
         "ends": "{pairs} 对,两种次序各评:A 胜 {a_wins},B 胜 {b_wins},平 {ties},前后不一 {inconsistent}"
         "(未定 {undecided},未评出 {unscored})",
+        "part": "因限额停止:{of} 对中评了 {n} 对,并非随机抽样",
         "left_out": "只有一方被问到的 {n} 个问题未计入",
         "not_paired": "{n} 个问题不成对:A 无回答 {a},B 无回答 {b};缺资料文本 {n_bare};其余未抽中",
         "win_rate": "A 的胜率(平局与前后不一各算半胜)",
@@ -112,7 +118,7 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     k = retrieval["k"]
     lines = [words["embedded"]] if embedded else []
     end = summary["end_to_end"]
-    of_whom = "" if end["population"] == "all cases" else words["of_drawn"]
+    of_whom = "" if end["population"] == "all cases" else words["of_part" if judge.get("part") else "of_drawn"]
     lines.append(f"{words['end_to_end']}: {_fraction(end, 'correct', words, percent=True)}{of_whom}")
     lines.append(f"Hit@{k} = {_hit(retrieval, words)}")
     for column, name in (("recall", f"Recall@{k}"), ("mrr", "MRR")):
@@ -126,6 +132,8 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     lines.append(f"{words['leaks']}: {len(rules['leaks'])} {of_checked}{_ids(rules['leaks'])}")
     if judge["mode"] != "none":
         left = [f"{words['undecided']} {judge['undecided']}", f"{words['unscored']} {sum(judge['unscored'].values())}"]
+        if judge.get("part"):
+            left.insert(0, words["part"].format_map(judge["part"]))
         if judge["sampled"]:
             left.insert(0, words["drawn"].format(n=judge["sampled"]["n"], of=judge["sampled"]["of"]))
         lines.append(f"{words['judge_pass']}: {_fraction(judge, 'pass', words, percent=True)} ({', '.join(left)})")
@@ -144,6 +152,8 @@ def pair_lines(summary: Mapping[str, Any], names: tuple[str, str], lang: str, *,
     words, numbers = PAIR_WORDS[lang], summary["pairwise"]
     lines = [WORDS[lang]["embedded"]] if embedded else []
     lines += [f"A = {printable(names[0])}", f"B = {printable(names[1])}", words["ends"].format_map(numbers)]
+    if summary.get("part"):
+        lines.append(words["part"].format_map(summary["part"]))
     if summary.get("n_left_out"):
         lines.append(words["left_out"].format(n=summary["n_left_out"]))
     if left := summary["n_cases"] - numbers["pairs"]:
