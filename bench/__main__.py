@@ -1,6 +1,6 @@
 """Speed and memory of rag-judge, as ratios against a bound or a peer in the same run. Nothing is asserted.
 
-usage: python -m bench [NAME …]     names: start, memory, calls, verdicts, lint, soak
+usage: python -m bench [NAME …]     names: start, memory, calls, verdicts, lint, soak, coverage, gate
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 
 import aiohttp
 
+from bench.coverage import coverage_lines
+from bench.gate import gate_lines
 from bench.lint import lint_lines
 from bench.soak import soak_lines
 from rag_judge.judge import ModelServer, Server
@@ -176,6 +178,8 @@ BENCHES = {
     "verdicts": verdicts,
     "lint": lint_lines,
     "soak": soak_lines,
+    "coverage": coverage_lines,
+    "gate": gate_lines,
 }
 
 if __name__ == "__main__":

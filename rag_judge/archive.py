@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from rag_judge.errors import InputError
+from rag_judge.gold import by_case, gold, label_from_fields
 from rag_judge.records import CaseRow, PairRow
 
 if TYPE_CHECKING:
@@ -226,11 +227,40 @@ class FinishedRun:
     summary: Mapping[str, Any]
 
     def table(self) -> pd.DataFrame:
-        """The cases (of a comparison, the pairs), a row each, in snapshot order; missing values are pandas' own."""
+        """The cases (of a comparison, the pairs), a row each, in snapshot order; missing values are pandas' own.
+
+        Where people have labelled some, `human_FIELD` is what they agree on or a third reader settled, and `n_labels`
+        how many labels a case has; empty where they differ, are unsure, or were not asked.
+        """
         import pandas as pd
 
         stem = "pairs" if self.manifest.get("kind") == "pairwise" else "cases"
-        return pd.read_parquet(self.folder.path / f"{stem}.parquet", dtype_backend="pyarrow")
+        table = pd.read_parquet(self.folder.path / f"{stem}.parquet", dtype_backend="pyarrow")
+        labels = self.folder.path / "review" / "labels.jsonl"
+        return table if not labels.exists() else table.join(pd.DataFrame(human_columns(labels, table["id"])))
+
+
+def case_rows_of(run: FinishedRun) -> list[CaseRow]:
+    """The rows of a finished run's case table, in snapshot order; columns that are not known here are left out."""
+    return [CaseRow(**row) for row in _kept_rows(run.folder.path / "cases.parquet", CaseRow)]
+
+
+def pair_rows_of(run: FinishedRun) -> list[PairRow]:
+    """The rows of a finished comparison."""
+    return [PairRow(**row) for row in _kept_rows(run.folder.path / "pairs.parquet", PairRow)]
+
+
+def _kept_rows(path: Path, kind: type) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet
+
+    known = {f.name for f in fields(kind)}
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    for batch in table.to_batches():
+        for row in batch.to_pylist():
+            yield {name: value for name, value in row.items() if name in known}
 
 
 def read_run(path: str | Path) -> FinishedRun:
@@ -241,6 +271,21 @@ def read_run(path: str | Path) -> FinishedRun:
         command = "pairwise" if manifest.get("kind") == "pairwise" else "run"
         raise InputError(f"{path}: the run is not complete; finish it with `rag-judge {command} --resume {path}`")
     return FinishedRun(folder, manifest, folder.read_json("summary.json"))
+
+
+def human_columns(path: Path, ids: Iterable[str]) -> dict[str, list[Any]]:
+    """The columns that the labels of a run add to its table, by name, in the order of the ids."""
+    with path.open(encoding="utf-8") as file:
+        found = by_case(label_from_fields(json.loads(line)) for line in file if line.strip())
+    names = sorted({name for labels in found.values() for label in labels for name in label.values})
+    columns: dict[str, list[Any]] = {f"human_{name}": [] for name in names}
+    columns["n_labels"] = []
+    for case_id in ids:
+        labels = found.get(case_id, [])
+        columns["n_labels"].append(len(labels))
+        for name in names:
+            columns[f"human_{name}"].append(gold(labels, name))
+    return columns
 
 
 def copy_into(run: RunFolder, name: str, write: Callable[[BinaryIO], None]) -> None:

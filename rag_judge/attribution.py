@@ -86,6 +86,10 @@ def _refused_in_scope(failed: Failed, seen: Seen) -> Finding:
     held = [passage for point in seen.missing for passage in seen.holders(point)]
     if held:
         return f"declines, though {named(held[:3])} holds {quoted(seen.missing[:1])}", "high"
+    scores = failed.retrieval
+    if scores is not None and not scores.hit:
+        wanted = ", ".join(doc for doc, grade in failed.case.relevant_docs.items() if grade > 0)
+        return f"declines; none of {wanted} was retrieved, so mend the retrieval first", "medium"
     return "declines; no refusal was expected", "medium" if seen.missing else "high"
 
 
@@ -249,14 +253,26 @@ def _ignored_context(failed: Failed, seen: Seen) -> Finding:
     held = [(point, holders) for point in seen.missing if (holders := seen.holders(point))]
     if not held or seen.n_stated or len(held) < len(seen.missing) or is_altered(seen):
         return None
+    if any(_same_figure(point, seen) for point in seen.missing):
+        return None  # it may say the point in other words
     point, holders = held[0]
     sure: Confidence = "medium" if any(passage.is_cited for passage in holders) else "high"
     return f"{quoted([point])} in {named(holders[:3])}; the answer states none of it", sure
 
 
+def _same_figure(point: Sequence[str], seen: Seen) -> bool:
+    """Whether the answer states the figure of a missing key point, written otherwise: 十天 for 10 天."""
+    said = {(q.value, q.unit) for q in quantities(seen.said)}
+    wanted = [[(q.value, q.unit) for q in quantities(wording)] for wording in point]
+    return any(figures and all(unit and (value, unit) in said for value, unit in figures) for figures in wanted)
+
+
 def _missing_point(failed: Failed, seen: Seen) -> Finding:
     if failed.case.expect_refusal or is_altered(seen):
         return None
+    otherwise = [point for point in seen.missing if _same_figure(point, seen)]
+    if otherwise:
+        return f"not in these words: {quoted(otherwise)}; the answer states the same figure otherwise", "low"
     held = [point for point in seen.missing if seen.holders(point)]
     if held:
         return f"not in the answer, though in the contexts: {quoted(held)}", "high"

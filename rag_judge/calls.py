@@ -17,6 +17,7 @@ from rag_judge.money import Limits, Meter
 from rag_judge.pace import DeadlinePassed
 from rag_judge.records import Call, CallFailure, Reply
 
+LATE = "the deadline has passed"
 DEAD_AFTER = 10  # calls in a row, each after all its tries, without one reply between them
 
 
@@ -185,7 +186,7 @@ async def _sent(call: Call, judge: Judge, window: _Window) -> Result | None:
     try:
         return await judge.ask(call)
     except DeadlinePassed:
-        window.give_back(call, "the deadline has passed")
+        window.give_back(call, LATE)
         return None
 
 
@@ -200,13 +201,21 @@ async def _ask_case(
             replies[call.call_id] = window.journal.result(call.call_id)
             window.n_replied += 1
             continue
-        result: Result | None = await judge.kept(call)
+        try:
+            result: Result | None = await judge.kept(call)
+        except DeadlinePassed:  # before the server was known
+            window.limit_reached = window.limit_reached or LATE
+            return
         if result is None:
             result = await _sent(call, judge, window)
         if result is None:
             return
         window.keep(call, result)
-        await window.check_alive(call, judge)
+        try:
+            await window.check_alive(call, judge)
+        except DeadlinePassed:
+            window.limit_reached = window.limit_reached or LATE
+            return
         replies[call.call_id] = result
         progress.n_calls_sent += 1
         progress.n_cached += isinstance(result, Reply) and result.cached

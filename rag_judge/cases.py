@@ -212,6 +212,15 @@ def _read_grades(value: Any, where: str, is_text: bool) -> dict[str, float]:
     return dict.fromkeys(read_ids(value, where, is_text), 1.0)
 
 
+def turn_text(turn: Any) -> str:
+    """An earlier turn as people and judges read it: `user: …` of an object with role and content, else as it stands."""
+    if isinstance(turn, str):
+        return turn
+    if isinstance(turn, dict) and set(turn) == {"role", "content"} and all(isinstance(v, str) for v in turn.values()):
+        return f"{turn['role']}: {turn['content']}"
+    return json.dumps(turn, ensure_ascii=False)
+
+
 def _read_history(value: Any, where: str, is_text: bool) -> tuple[Any, ...]:
     return tuple(read_list(value, where, is_text))
 

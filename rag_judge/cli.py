@@ -20,9 +20,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_judge import __version__
+from rag_judge.ab_command import ab
 from rag_judge.archive_commands import init, regrade, runs_app
+from rag_judge.compare_command import compare
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
+from rag_judge.gate_command import gate
+from rag_judge.import_command import export, import_
 from rag_judge.lint_command import lint
+from rag_judge.log_commands import mine, signals
 from rag_judge.options import (
     Answers,
     Attempts,
@@ -49,6 +54,7 @@ from rag_judge.options import (
     NoEarlyStop,
     NoReask,
     Out,
+    Probe,
     PromptLang,
     Quiet,
     Repeats,
@@ -64,6 +70,7 @@ from rag_judge.options import (
 from rag_judge.printing import print_json, print_plan, print_run, so_far_printed
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
+from rag_judge.review_commands import bias, compare_judges, review_app
 
 if TYPE_CHECKING:
     from rag_judge.pipeline import RunRequest
@@ -128,6 +135,7 @@ def run(
     no_early_stop: NoEarlyStop = False,
     no_reask: NoReask = False,
     no_cache: NoCache = False,
+    probe: Probe = False,
     set_values: SetValues = None,
     config: Config = None,
     lang: Lang = None,
@@ -144,7 +152,7 @@ def run(
     from rag_judge.archive import find_run
     from rag_judge.settings import load_settings, unknown_variables
 
-    flags = flags_of(locals(), f"{RUN_FLAGS} corpus")
+    flags = flags_of(locals(), f"{RUN_FLAGS} corpus") | ({"counterfactual": True} if probe else {})
     flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
     with Voice(quiet=quiet) as voice, so_far_printed(as_json=as_json):
         world = pipeline.real_world(say=voice.say, progress=voice.progress)
@@ -336,12 +344,25 @@ def pairwise(
 app.command()(regrade)
 app.command()(init)
 app.command()(lint)
+app.command("import")(import_)
+app.command()(export)
+app.command()(signals)
+app.command()(mine)
+app.command()(compare)
+app.command()(ab)
+app.command()(gate)
+app.command()(bias)
+app.command("compare-judges")(compare_judges)
+app.add_typer(review_app, name="review")
 app.add_typer(runs_app, name="runs")
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code; never a traceback for what a user can mend."""
-    # A stop from outside ends a run as Ctrl-C does: calls in flight are dropped, what came back is kept.
+    # A stop from outside ends a run as Ctrl-C does: calls in flight are dropped, what came back is kept. A job that a
+    # shell put into the background (`nohup … &`) is started deaf to Ctrl-C, and would be deaf to a stop, too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         app()
@@ -370,6 +391,8 @@ def _our_fault(fault: Exception) -> int:
 def _request(settings: Settings, cases: Path | None, answers: Path | None) -> RunRequest:
     from rag_judge.pipeline import Budget, RunRequest
 
+    if cases is None and answers is not None:
+        cases, answers = answers, None  # a log: its rows hold the questions, too
     if cases is None:
         raise InputError("--cases is missing: give the eval set (or --resume RUN to go on with an interrupted run)")
     return RunRequest(settings, cases, answers, Budget(sample=settings.judge.sample))

@@ -11,8 +11,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from rag_judge.addresses import checked_address, is_local
 from rag_judge.answers import answer_from_row, error_of
 from rag_judge.errors import CannotGoOn, InputError, LimitReached
-from rag_judge.records import Case
+from rag_judge.records import Case, Context
 from rag_judge.rows import Row, json_line, kind_of
 from rag_judge.settings import EndpointSettings
 
@@ -42,22 +42,31 @@ class Endpoint:
     url: str
     headers: Mapping[str, str]
     values: Mapping[str, Any]  # of --set, seen by the request template
+    passages: Mapping[str, Sequence[Context]] = field(default_factory=dict)  # by case, in place of what it retrieves
 
     def body(self, case: Case) -> dict[str, Any]:
         """The JSON request for a case: the configured template, or query with tenant and history where it has them."""
+        passages = self.passages.get(case.id)
+        given = None if passages is None else [{"id": passage.id, "text": passage.text} for passage in passages]
         if self.settings.request is None:
             body: dict[str, Any] = {"query": case.question}
             if case.tenant is not None:
                 body["tenant"] = case.tenant
             if case.history:
                 body["history"] = list(case.history)
-            return body
+            return body if given is None else body | {"contexts": given}
         names: dict[str, Any] = {**self.values, "id": case.id, "question": case.question, "tenant": case.tenant}
         names["history"] = list(case.history) or None
+        names["contexts"] = given
         filled = _filled(self.settings.request, names)
         if not isinstance(filled, dict):
             raise InputError("endpoint.request: expected a table")
         return filled
+
+    @property
+    def takes_passages(self) -> bool:
+        """False when the request template has no place for passages."""
+        return self.settings.request is None or "contexts" in json.dumps(self.settings.request)
 
     def key(self, case: Case) -> str:
         """What an answer depends on; an answer kept from an interrupted collection is used only under the same key."""

@@ -24,14 +24,39 @@ def rate(
     """The share n_true/n with Wilson's interval, which never has zero width. NoEstimate(nothing) when n is 0."""
     if n == 0:
         return NoEstimate(nothing)
+    low, high = wilson_ends(n_true / n, n)
+    return Estimate(n_true / n, low, high, LEVEL, n, "wilson", target)
+
+
+def wilson_ends(p: float, n: float) -> tuple[float, float]:
+    """The ends of Wilson's interval of a share p of n > 0, which may be an effective number and so no whole one."""
     z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-    p = n_true / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     # Rounding leaves the ends a hair off 0 and 1 where they are exactly that.
-    low = 0.0 if n_true == 0 else max(0.0, centre - half)
-    high = 1.0 if n_true == n else min(1.0, centre + half)
-    return Estimate(p, low, high, LEVEL, n, "wilson", target)
+    return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half)
+
+
+def jeffreys_ends(n_true: int, n: int) -> tuple[float, float]:
+    """The ends of the Jeffreys interval of n_true/n, reaching 0 where nothing is true and 1 where all is; (0, 1) of 0.
+
+    Source: Brown, Cai & DasGupta 2001 (Stat. Sci. 16:101), section 4.1, with the ends that they modify.
+    """
+    from scipy.special import betaincinv
+
+    a, b = n_true + 0.5, n - n_true + 0.5
+    low = 0.0 if n_true == 0 else float(betaincinv(a, b, 0.5 - LEVEL / 2))
+    high = 1.0 if n_true == n else float(betaincinv(a, b, 0.5 + LEVEL / 2))
+    return low, high
+
+
+def clopper_pearson_ends(n_true: int, n: int) -> tuple[float, float]:
+    """The ends of the Clopper-Pearson interval of n_true/n, which covers at least 95 %; (0, 1) of 0."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if n_true == 0 else float(betaincinv(n_true, n - n_true + 1, 0.5 - LEVEL / 2))
+    high = 1.0 if n_true == n else float(betaincinv(n_true + 1, n - n_true, 0.5 + LEVEL / 2))
+    return low, high
 
 
 def exact_share(n_true: int, n: int, *, nothing: str = "no case") -> Estimate | NoEstimate:
@@ -41,10 +66,8 @@ def exact_share(n_true: int, n: int, *, nothing: str = "no case") -> Estimate | 
     """
     if n == 0:
         return NoEstimate(nothing)
-    from scipy.stats import binomtest
-
-    interval = binomtest(n_true, n).proportion_ci(LEVEL, method="exact")
-    return Estimate(n_true / n, float(interval.low), float(interval.high), LEVEL, n, "clopper-pearson")
+    low, high = clopper_pearson_ends(n_true, n)
+    return Estimate(n_true / n, low, high, LEVEL, n, "clopper-pearson")
 
 
 def exact_p(n_true: int, n: int) -> float | None:
@@ -65,13 +88,32 @@ def win_rate(wins: int, losses: int, n: int, *, nothing: str = "no pair") -> Est
     """
     if n == 0:
         return NoEstimate(nothing)
-    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-    p_win, p_loss = (wins + 1) / (n + 2), (losses + 1) / (n + 2)
-    difference = p_win - p_loss
-    half = z * math.sqrt((p_win + p_loss - difference**2) / (n + 2))
-    low, high = max(-1.0, difference - half), min(1.0, difference + half)
+    low, high = bonett_price_ends(wins, losses, n)
     value = 0.5 + (wins - losses) / n / 2
     return Estimate(value, 0.5 + low / 2, 0.5 + high / 2, LEVEL, n, "bonett-price")
+
+
+def paired_difference(
+    gained: int, lost: int, n: int, *, target: Target = "questions_like_these", nothing: str = "no pair"
+) -> Estimate | NoEstimate:
+    """The difference (gained - lost)/n of two shares over the same n > 0 cases, in [-1, 1]; never of zero width.
+
+    `gained` cases are true in the second and not in the first, `lost` the other way round. NoEstimate(nothing) for
+    n = 0. Source: Bonett & Price 2012 (J. Educ. Behav. Stat. 37:479).
+    """
+    if n == 0:
+        return NoEstimate(nothing)
+    low, high = bonett_price_ends(gained, lost, n)
+    return Estimate((gained - lost) / n, low, high, LEVEL, n, "bonett-price", target)
+
+
+def bonett_price_ends(gained: int, lost: int, n: int) -> tuple[float, float]:
+    """The ends of the interval of the paired difference (gained - lost)/n, within [-1, 1]."""
+    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+    p_gained, p_lost = (gained + 1) / (n + 2), (lost + 1) / (n + 2)
+    difference = p_gained - p_lost
+    half = z * math.sqrt((p_gained + p_lost - difference**2) / (n + 2))
+    return max(-1.0, difference - half), min(1.0, difference + half)
 
 
 def mean_in_unit(values: Sequence[float], seed: int, *, nothing: str = "no case") -> Estimate | NoEstimate:

@@ -166,6 +166,10 @@ class ModelServer:
         per_token = tokens.reported / tokens.estimate if tokens is not None and tokens.is_plausible else 1.0
         return per_token, self.dialect.max_tokens_factor
 
+    def overhead(self) -> Usage:
+        """The tokens of the probe and of prompts whose parts were counted, as the server counted them."""
+        return Usage(None, None) if self.probed is None else self.probed.usage
+
     def body(self, call: Call) -> dict[str, Any]:
         """The request that a call is, as far as the server is known by now."""
         return body_for(call, self.dialect, self.server.model, self.server.body)

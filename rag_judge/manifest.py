@@ -19,6 +19,7 @@ from rag_judge.answers import MAX_FACTOR_VALUES, AnswerSet
 from rag_judge.archive import FORMAT_VERSION, RunFolder
 from rag_judge.cases import CaseSet
 from rag_judge.corpus import Corpus
+from rag_judge.families import shared_family
 from rag_judge.journal import JournalCost, JudgeShare
 from rag_judge.judge import Probed
 from rag_judge.money import Price, Spend
@@ -77,6 +78,12 @@ def inputs(
         "answers": {"source": sources["answers"], "sha256": answers.sha256},
         "system": {**from_answers, **system},
     }
+
+
+def same_family(models: Sequence[str], systems: Sequence[Mapping[str, Any]]) -> list[Tree]:
+    """Judges that are of one family with a model whose answers they judge: they may favour their own kind."""
+    found = [(judge, shared) for judge in models for system in systems if (shared := shared_family(judge, system))]
+    return [{"judge": judge, "system": model, "family": family} for judge, (model, family) in dict.fromkeys(found)]
 
 
 def corpus_entry(corpus: Corpus | None) -> Tree | None:

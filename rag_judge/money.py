@@ -121,6 +121,8 @@ class Meter:
     usd_elsewhere: float = 0.0
     # (prompt tokens for one estimated token, completion budget for one planned token), as the server turned out to be
     scale: Callable[[], tuple[float, int]] = lambda: (1.0, 1)
+    # what was spent on getting to know the server: its probe, and prompts sent for their token counts
+    overhead: Callable[[], Usage] = lambda: Usage(None, None)
     _on_its_way: dict[str, float] = field(default_factory=dict)
 
     def refusal(self, call: Call, now: float) -> str | None:
@@ -145,7 +147,9 @@ class Meter:
         return self._spent(price) + self._dearest(call, price) <= limit
 
     def _spent(self, price: Price) -> float:
-        return self.usd_elsewhere + self.spend.usd_with_estimates(price)
+        known = self.overhead()
+        beside = price.usd(known.prompt_tokens or 0, known.completion_tokens or 0)
+        return self.usd_elsewhere + self.spend.usd_with_estimates(price) + beside
 
     def release(self, call: Call) -> None:
         """Note that a reserved call was not sent after all."""

@@ -53,6 +53,10 @@ NoEarlyStop = Annotated[
 ]
 NoReask = Annotated[bool, typer.Option("--no-reask", help="Never ask once more after an unreadable reply.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Take no reply from an earlier run, and keep none.")]
+Probe = Annotated[
+    bool,
+    typer.Option("--probe", help="Ask the endpoint unclear fails again, with the right passages from --corpus."),
+]
 MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Stop before the run costs more, in US dollars.")]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", help="Stop after that many judge calls.")]
 Deadline = Annotated[

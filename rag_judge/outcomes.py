@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_judge.attribution import attribute
 from rag_judge.corpus import Corpus
+from rag_judge.counterfactual import with_probe
 from rag_judge.passages import Failed
-from rag_judge.records import Answer, Case, Decision, Outcome, OutcomeName, RetrievalScores, RuleChecks
+from rag_judge.records import Answer, Case, Context, Decision, Outcome, OutcomeName, RetrievalScores, RuleChecks
 from rag_judge.retrieval import MatchLevel
 
 
@@ -24,6 +26,8 @@ class GradedCase:
     judges_disagree: bool | None = None
     corpus: Corpus | None = None
     match: MatchLevel = "exact"
+    gold: Sequence[Context] = ()  # the right passages
+    probe: Answer | None = None  # the answer to them, where it was asked for
 
 
 def conclude(graded: GradedCase) -> Outcome:
@@ -47,6 +51,8 @@ def conclude(graded: GradedCase) -> Outcome:
         graded.match,
     )
     why = attribute(failed)
+    if graded.probe is not None:
+        why = with_probe(why, failed, graded.gold, graded.probe)
     return Outcome(name, why.cause, why.layer, why.evidence, why.confidence)
 
 

@@ -15,6 +15,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_judge.cases import turn_text
 from rag_judge.errors import InputError
 from rag_judge.prompt_settings import PAIR_CHOICES, checked_fields, checked_reading, score_of
 from rag_judge.records import Answer, Case, Context, Prompt, Value, VerdictField
@@ -102,8 +103,10 @@ def fence_for(seed: int, case_id: str, texts: Sequence[str]) -> str:
     """The fence key of a case: fixed by seed and case, the same over repeats, and in none of the texts."""
     attempt = 0
     while True:
-        # Short, because it stands in the prompt eight times; a key that a text happens to hold is passed over.
-        key = hashlib.sha256(json.dumps([seed, case_id, attempt]).encode()).hexdigest()[:4].upper()
+        # Short, because it stands in the prompt eight times; a key that a text happens to hold is passed over. No text
+        # holds all of the longer ones.
+        n_digits = 4 + attempt // 32
+        key = hashlib.sha256(json.dumps([seed, case_id, attempt]).encode()).hexdigest()[:n_digits].upper()
         if not any(key in text for text in texts):
             return key
         attempt += 1
@@ -139,7 +142,7 @@ def _known_of(case: Case) -> dict[str, Any]:
     points = [" / ".join(alternatives) for alternatives in case.must_include]
     if case.acceptable and not case.expect_refusal:
         points.append(" / ".join(case.acceptable))
-    history = [turn if isinstance(turn, str) else json.dumps(turn, ensure_ascii=False) for turn in case.history]
+    history = [turn_text(turn) for turn in case.history]
     return {"question": case.question, "reference": case.reference, "points": points, "history": history}
 
 

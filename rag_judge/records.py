@@ -338,6 +338,9 @@ class CaseRow:
     judges: str | None = None  # of several judges, what each decided, as JSON by model
     judges_disagree: bool | None = None  # two judges decided a field differently
     confidence: str | None = None  # in the cause: high, medium or low
+    n_unsupported_figures: int | None = None  # in no context; only of cases that state no expectation
+    probe: str | None = None  # how the answer to the right passages came out: right, wrong, not_taken, no_rule, failed
+    suspicious: str | None = None  # what of the answer speaks to the judge: verdict, mark or order, with its words
 
 
 # --- two answers side by side -----------------------------------------------------------------------------------

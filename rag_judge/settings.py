@@ -33,6 +33,7 @@ class RunSettings:
     seed: int = 0
     match: MatchLevel = "exact"  # the level at which ids are matched
     corpus: str | None = None  # the knowledge base's chunks: tells what was not retrieved from what was never written
+    probe: bool = False  # ask unclear fails again, with the right passages in place of the retrieved
     lang: Literal["en", "zh"] = "en"  # for people; the prompts' language is judge.prompt_lang
     max_unscored: float = 0.02
     max_unanswered: float = 0.02
@@ -117,12 +118,30 @@ class EndpointSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CompareSettings:
+    """What a comparison claims."""
+
+    metrics: list[str] = field(default_factory=list)  # declared beforehand: the family that Holm adjusts
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """The rules of `gate`, beside red lines and the two limits of [run]."""
+
+    floors: dict[str, float] = field(default_factory=dict)  # lowest acceptable value, by metric
+    allowed_regression: dict[str, float] = field(default_factory=dict)  # against the baseline, by metric
+    required_labels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a command may be told, checked."""
 
     run: RunSettings = field(default_factory=RunSettings)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    compare: CompareSettings = field(default_factory=CompareSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
     system: dict[str, Any] = field(default_factory=dict)  # the system under test, for the manifest
 
 
@@ -134,6 +153,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "seed": ("run", "seed"),
     "match": ("run", "match"),
     "corpus": ("run", "corpus"),
+    "counterfactual": ("run", "probe"),
     "lang": ("run", "lang"),
     "max_unscored": ("run", "max_unscored"),
     "max_unanswered": ("run", "max_unanswered"),
@@ -166,9 +186,17 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OURS_IN_BODY = frozenset(
     {"model", "messages", "temperature", "seed", "max_tokens", "max_completion_tokens", "n", "stream"}
 )
-SWITCHES = frozenset({"early_stop", "reask", "probe", "cache"})
+SECTIONS: Mapping[str, type] = {
+    "run": RunSettings,
+    "judge": JudgeSettings,
+    "endpoint": EndpointSettings,
+    "compare": CompareSettings,
+    "gate": GateSettings,
+}
+SWITCHES = frozenset({"early_stop", "reask", "probe", "cache"})  # `probe` of [run] and of [judge]
 AT_MOST: Mapping[str, float] = {"run.max_unscored": 1, "run.max_unanswered": 1}
 AT_LEAST: Mapping[str, float] = {
+    "gate.required_labels": 0,
     "judge.max_usd": 0,
     "judge.max_calls": 0,
     "judge.requests_per_minute": 1,
@@ -201,7 +229,7 @@ def load_settings(
     Without `config`, `rag-judge.toml` in `folder` is read if it is there; with a folder of None, no file is.
     Raises InputError naming the place (file, variable or flag), what was found and what was expected.
     """
-    tree: dict[str, dict[str, Any]] = {"run": {}, "judge": {}, "endpoint": {}, "system": {}}
+    tree: dict[str, dict[str, Any]] = {"run": {}, "judge": {}, "endpoint": {}, "compare": {}, "gate": {}, "system": {}}
     origin: dict[tuple[str, str], str] = {}
     found = folder / CONFIG_NAME if folder is not None and (folder / CONFIG_NAME).is_file() else None
     path = config or found
@@ -262,7 +290,7 @@ def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], today: 
         if name == "models":
             before: Any = [member["model"] for member in saved["judge"]["panel"]] or [saved["judge"]["model"]]
         else:
-            before = saved["system"] if name == "system" else saved[section][key]
+            before = saved["system"] if name == "system" else _kept(saved, section, key)
         if name in ("base_url", "endpoint"):
             value = public_url(value) if name == "base_url" else public_address(value)
         if name == "system" and all(before.get(factor) == told for factor, told in value.items()):
@@ -271,6 +299,11 @@ def resumed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any], today: 
             raise InputError(f"--{name.replace('_', '-')}: found {value!r}, but {run} was begun with {before!r}")
     own = changed_settings(saved, {name: value for name, value in flags.items() if name in PATIENCE})
     return _with_secrets(own, today)
+
+
+def _kept(saved: Mapping[str, Any], section: str, key: str) -> Any:
+    """A setting as a run kept it; of a run of an older version that did not know it, its default."""
+    return saved.get(section, {}).get(key, getattr(getattr(Settings(), section), key))
 
 
 def _with_secrets(own: Settings, today: Settings) -> Settings:
@@ -289,7 +322,9 @@ def _with_secrets(own: Settings, today: Settings) -> Settings:
 
 def changed_settings(saved: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
     """Settings as a run kept them, with some of them changed by flags."""
-    tree = {section: dict(values) for section, values in saved.items()}
+    # A run of an older version lacks what has come since: it has its default.
+    tree: dict[str, dict[str, Any]] = {name: {} for name in (*SECTIONS, "system")}
+    tree |= {section: dict(values) for section, values in saved.items()}
     origin = {}
     for name, value in flags.items():
         if value is not None and name in PLACES:
@@ -333,7 +368,7 @@ def _adapter() -> Any:
 def _checked(tree: Mapping[str, Mapping[str, Any]], origin: Mapping[tuple[str, str], str]) -> Settings:
     from pydantic import ValidationError
 
-    for section, kind in (("run", RunSettings), ("judge", JudgeSettings), ("endpoint", EndpointSettings)):
+    for section, kind in SECTIONS.items():
         known = [f.name for f in fields(kind)]
         for name in tree[section]:
             if name not in known:

@@ -43,6 +43,7 @@ def summarise(
         "by_type": _by_type(rows, is_sampled or is_part),
         "retrieval": _retrieval(answered, k, seed),
         "rules": _rules(answered),
+        "answers": _answers(answered, seed),
         "judge": {"mode": mode},
         "abstention": _abstention(answered),
         "end_to_end": _end_to_end(rows, is_sampled, is_part),
@@ -50,6 +51,8 @@ def summarise(
         "causes": _counts(row.cause for row in rows),
         "layers": _counts(row.layer for row in rows),
     }
+    if any(row.probe is not None for row in rows):
+        summary["probes"] = _counts(row.probe for row in rows)
     if mode != "none":
         summary["judge"] |= _judge(answered, seed, is_sampled, has_pass_rule)
         if is_part:
@@ -124,6 +127,28 @@ def _rules(answered: Sequence[CaseRow]) -> Tree:
             "checked": sum(row.n_citations or 0 for row in checked),
         },
     }
+
+
+def _answers(answered: Sequence[CaseRow], seed: int) -> Tree:
+    """What can be said of answers of which nothing is known: of production's, too. None of it is right or wrong."""
+    stated = [row for row in answered if _states_something(row)]
+    tree: Tree = {"n_without_expectation": len(answered) - len(stated)}
+    put(tree, "declined", share(answered, "did_abstain", "no answer has a text"))
+    known = [row.n_contexts for row in answered if row.n_contexts is not None]
+    put(tree, "no_context", rate(sum(n == 0 for n in known), len(known), nothing="no answer says what was retrieved"))
+    figures = [row.n_unsupported_figures for row in answered if row.n_unsupported_figures is not None]
+    nothing = "no case without expectations has an answer and contexts with texts"
+    put(tree, "unsupported_figures", rate(sum(n > 0 for n in figures), len(figures), nothing=nothing))
+    supported = [row.lexical_support for row in answered if row.lexical_support is not None]
+    put(tree, "lexical_support", mean_in_unit(supported, seed, nothing="no answer has contexts with texts"))
+    tree["suspicious"] = [row.id for row in answered if row.suspicious]
+    return tree
+
+
+def _states_something(row: CaseRow) -> bool:
+    """Whether a case states an expectation, beside which documents its tenant may see."""
+    checks = (row.must_include_ok, row.must_not_include_ok, row.acceptable_ok, row.expect_refusal, row.hit)
+    return any(check is not None for check in checks)
 
 
 def _abstention(answered: Sequence[CaseRow]) -> Tree:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rag_judge.answers import AnswerSet, has_context_texts
 from rag_judge.cases import CaseSet, question_hash
+from rag_judge.claims import unsupported_quantities
 from rag_judge.corpus import Corpus
+from rag_judge.counterfactual import gold_passages, probe_outcome
 from rag_judge.grading import decision_of
+from rag_judge.injection import suspicious
 from rag_judge.journal import RecordedReplies
 from rag_judge.outcomes import GradedCase, conclude, gave_no_answer
 from rag_judge.prompt_settings import score_of
 from rag_judge.prompts import language_of, pass_rule
-from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, RetrievalScores, RuleChecks
+from rag_judge.records import Answer, Case, CaseRow, Decision, Prompt, RetrievalScores, RuleChecks, VerdictField
 from rag_judge.retrieval import MatchLevel, score_ranking
 from rag_judge.rules import check
 from rag_judge.votes import judges_disagree, panel_decision
@@ -54,11 +57,17 @@ class Measures:
     n_repeats: int
     models: tuple[str, ...] = ("",)  # one a judge
     corpus: Corpus | None = None  # the knowledge base, where it is at hand: tells why a passage was not retrieved
+    probes: Mapping[str, Answer] = field(default_factory=dict)  # by case: the answer to the right passages
 
     @property
     def judged(self) -> bool:
         """True when a judge was asked of the run."""
         return bool(self.prompts)
+
+    @property
+    def fields(self) -> tuple[VerdictField, ...]:
+        """What the judge is asked, in whatever language, each once."""
+        return tuple(dict.fromkeys(field for prompt in self.prompts.values() for field in prompt.fields))
 
 
 def case_rows(
@@ -87,6 +96,7 @@ def case_rows(
             ]
             decision = panel_decision(decisions, prompt.fields, pass_rule(prompt, bool(rules.did_abstain)))
             score = score_of(prompt.fields)
+        probe = measures.probes.get(case.id)
         graded = GradedCase(
             case,
             answer,
@@ -97,8 +107,10 @@ def case_rows(
             judges_disagree=judges_disagree(decisions) if decisions else None,
             corpus=measures.corpus,
             match=measures.match,
+            gold=() if probe is None or measures.corpus is None else gold_passages(case, measures.corpus),
+            probe=probe,
         )
-        row = _row(graded, rules, is_drawn, None if score is None else score.name)
+        row = _row(graded, rules, is_drawn, measures, None if score is None else score.name)
         yield row if len(decisions) < 2 else _with_judges(row, measures.models, decisions)
 
 
@@ -117,7 +129,7 @@ def _unanswered(case: Case, answer: Answer) -> CaseRow:
     return CaseRow(id=case.id, type=case.type, outcome=outcome.outcome, expect_refusal=case.expect_refusal)
 
 
-def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool, score: str | None) -> CaseRow:
+def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool, measures: Measures, score: str | None) -> CaseRow:
     """The row of an answered case; `score` names the field that is its score."""
     case, answer, scores, decision = graded.case, graded.answer, graded.retrieval, graded.decision
     values: dict[str, Any] = {} if decision is None else dict(decision.values)
@@ -139,7 +151,18 @@ def _row(graded: GradedCase, rules: RuleChecks, is_drawn: bool, score: str | Non
         drawn=is_drawn,
         other_fields=json.dumps(values, ensure_ascii=False, sort_keys=True) if values else None,
         question_sha256=question_hash(case),
+        n_unsupported_figures=_unsupported_figures(case, answer) if rules.rule_correct is None else None,
+        probe=None if graded.probe is None else probe_outcome(case, graded.gold, graded.probe),
+        suspicious=suspicious(answer.answer or "", measures.fields),
     )
+
+
+def _unsupported_figures(case: Case, answer: Answer) -> int | None:
+    """How many figures of the answer no context holds; None where there is nothing to look in."""
+    if not answer.answer or not has_context_texts(answer):
+        return None
+    texts = [context.text for context in answer.contexts or () if context.text is not None]
+    return len(unsupported_quantities(answer.answer, texts, question=case.question))
 
 
 def _with_judges(row: CaseRow, models: Sequence[str], decisions: Sequence[Decision]) -> CaseRow:

@@ -25,6 +25,7 @@ LEAST_SHARE = 0.6  # of the expected prompt tokens; tokenizers differ less betwe
 SURE_SHARE = 0.42  # of the expected tokens alone, where probe and prompt are of the same script
 CHINESE_DENSITY = 0.35  # estimated tokens for a character, from which a text is largely Chinese
 PLAUSIBLE_TOKENS_PER_ESTIMATE = (0.2, 5.0)  # outside, what the server reports is no count of this prompt
+SMALLEST_CONTEXT = 1_500  # tokens that any server in use holds: what is counted lower is asked about on suspicion only
 LEAST_COUNT = 256  # no server holds less: a smaller count is one of what a cache left over
 # What tokens that meet at the border of two halves, and trimmed white space, can come to.
 SLACK_TOKENS, SLACK_SHARE = 16, 0.02
@@ -125,7 +126,8 @@ class WholePrompts:
         async with self._lock:
             if not self._follows_length or count.reported == probe.reported or count.reported < LEAST_COUNT:
                 return None
-            if count.reported < self._longest_whole and not probe.suggests_cut(count):
+            is_longest = count.reported >= max(self._longest_whole, SMALLEST_CONTEXT)
+            if not is_longest and not probe.suggests_cut(count):
                 return None
             prompt = tuple(str(message["content"]) for message in call.messages)
             if prompt not in self._known:

@@ -31,7 +31,7 @@ def decide(votes: Sequence[Vote], n_planned: int, fields: Sequence[VerdictField]
     last = votes[-1]
     return Decision(
         values=values,
-        judge_pass=_derived_pass(values, fields, passes) if read else None,
+        judge_pass=derived_pass(values, fields, passes) if read else None,
         n_planned=n_planned,
         n_asked=len(votes),
         n_votes=len(read),
@@ -52,7 +52,7 @@ def panel_decision(decisions: Sequence[Decision], fields: Sequence[VerdictField]
     if len(decisions) == 1:
         return decisions[0]
     values = {field.name: _panel_value(field, decisions) for field in fields}
-    passed = _derived_pass(values, fields, passes)
+    passed = derived_pass(values, fields, passes)
     read = [decision for decision in decisions if not decision.unscored]
     last = decisions[-1]
     return Decision(
@@ -146,7 +146,7 @@ def _field_settled(field: VerdictField, read: Sequence[Verdict], n_planned: int,
     return len(endings) == 1
 
 
-def _derived_pass(values: Mapping[str, Value | None], fields: Sequence[VerdictField], passes: PassRule) -> bool | None:
+def derived_pass(values: Mapping[str, Value | None], fields: Sequence[VerdictField], passes: PassRule) -> bool | None:
     """The pass that every value of the undecided fields would give; None where they differ or nothing says."""
     if passes is None:
         return None

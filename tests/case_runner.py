@@ -31,8 +31,12 @@ from tests.case_adapters import (
     check_resume,
     check_verdict,
 )
+from tests.case_adapters_compare import check_compare
 from tests.case_adapters_replies import check_cache, check_cost
+from tests.case_adapters_review import check_export, check_label_import
 from tests.case_adapters_runs import check_runtime
+from tests.case_adapters_stats import check_stats
+from tests.case_adapters_texts import check_injection, check_report
 
 
 @dataclass(frozen=True)
@@ -84,14 +88,20 @@ ADAPTERS: Mapping[str, Callable[[Case, Path], str | None]] = {
     "aggregate": check_aggregate,
     "base_url": check_base_url,
     "cache": check_cache,
+    "compare": check_compare,
     "cost": check_cost,
     "datasets": check_dataset,
     "decline_detection": check_decline,
+    "export": check_export,
     "http": check_http,
+    "injection": check_injection,
+    "label_import": check_label_import,
     "metrics": check_metrics,
     "prompt": check_prompt,
+    "report": check_report,
     "resume": check_resume,
     "runtime": check_runtime,
+    "stats": check_stats,
     "verdicts": check_verdict,
 }
 

@@ -12,7 +12,8 @@ from tests.eval_sets import numbered_files, verdict, write_rows
 from tests.misbehaviour import UNAUTHORIZED
 from tests.servers import JudgeServer, RagServer
 
-COMMANDS = ["init", "demo", "lint", "plan", "collect", "run", "pairwise", "regrade", "runs"]
+COMMANDS = ["init", "demo", "lint", "import", "export", "plan", "collect", "run", "pairwise", "regrade", "runs"]
+COMMANDS += ["signals", "mine"]
 KEY = "sk-secret-0123456789"
 
 

@@ -8,7 +8,17 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from rag_judge.estimates import exact_p, exact_share, mean_in_unit, rate, scaled, win_rate
+from rag_judge.estimates import (
+    exact_p,
+    exact_share,
+    jeffreys_ends,
+    mean_in_unit,
+    paired_difference,
+    rate,
+    scaled,
+    wilson_ends,
+    win_rate,
+)
 from rag_judge.records import Estimate, NoEstimate
 
 
@@ -92,6 +102,29 @@ def test_scaling_by_the_answered_share_says_so_in_the_method() -> None:
     assert found.high is not None
     assert found.high < 0.5
     assert "answered share" in found.method
+
+
+def test_the_jeffreys_interval_is_the_posteriors_with_its_ends_opened_where_all_agree() -> None:
+    for n in range(1, 20):
+        for x in range(n + 1):
+            low, high = stats.beta(x + 0.5, n - x + 0.5).ppf([0.025, 0.975])
+            expected = (0.0 if x == 0 else low, 1.0 if x == n else high)
+            assert jeffreys_ends(x, n) == pytest.approx(expected, abs=1e-9)
+    assert jeffreys_ends(0, 0) == (0.0, 1.0)
+
+
+def test_wilsons_ends_take_an_effective_number_that_is_not_whole() -> None:
+    wider, narrower = wilson_ends(0.7, 10), wilson_ends(0.7, 11)
+    low, high = wilson_ends(0.7, 10.5)
+    assert wider[0] < low < narrower[0]
+    assert narrower[1] < high < wider[1]
+
+
+def test_a_paired_difference_is_the_win_rates_on_the_scale_of_differences() -> None:
+    found, halved = estimate(paired_difference(5, 2, 10)), estimate(win_rate(5, 2, 10))
+    assert (found.value, found.low, found.high) == pytest.approx((0.3, -0.2191307, 0.7191307), abs=1e-7)
+    assert (found.value, found.low) == pytest.approx((2 * halved.value - 1, 2 * (halved.low or 0) - 1))
+    assert paired_difference(0, 0, 0, nothing="no pair") == NoEstimate("no pair")
 
 
 def test_the_exact_share_agrees_with_a_hand_worked_and_a_published_value() -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,11 @@ def test_the_fence_is_fixed_by_seed_and_case_and_stands_in_no_text() -> None:
     texts = [fence_for(1, "c", [])]
     texts.append(fence_for(1, "c", texts))
     assert fence_for(1, "c", texts) not in texts
+
+
+def test_there_is_a_fence_for_a_text_that_holds_every_short_key() -> None:
+    text = " ".join(f"{i:04X}" for i in range(2**16))
+    assert fence_for(1, "c", [text]) not in text
 
 
 def test_nothing_retrieved_and_nothing_known_are_said_plainly() -> None:
@@ -241,3 +247,20 @@ def test_a_prompt_without_a_reask_block_never_asks_again(tmp_path: Path) -> None
     text = (folder / "en.j2").read_text(encoding="utf-8")
     (folder / "en.j2").write_text(text[: text.index("{% block reask %}")], encoding="utf-8")
     assert reask_message(load_prompt(folder)["en"]) is None
+
+
+@pytest.mark.parametrize(
+    ("turn", "shown"),
+    [
+        ("退款要多久?", "退款要多久?"),
+        ({"role": "user", "content": "How long?"}, "user: How long?"),
+        ({"role": "user", "content": "a", "at": 3}, '{"role": "user", "content": "a", "at": 3}'),
+        ({"role": "user", "content": ["parts"]}, '{"role": "user", "content": ["parts"]}'),
+        (["x"], '["x"]'),
+    ],
+)
+def test_a_judge_reads_an_earlier_turn_as_a_person_would(turn: Any, shown: str) -> None:
+    case = Case("q", "And now?", history=(turn,))
+    prompt = load_prompt(prompt_folder("passfail", Path("none")))["en"]
+    messages = messages_for(prompt, case, Answer("q", "5 days", (Context("d", "text"),)), 0)
+    assert f"earlier turns\n{shown}\n" in messages[-1]["content"]

@@ -11,6 +11,7 @@ import pytest
 
 from rag_judge.records import Answer, Case, CaseRow, Context
 from rag_judge.report import html_words, sentences
+from rag_judge.report.hints import hints_of
 from rag_judge.report.html import (
     JUDGE_COLUMNS,
     N_CHARACTERS_SHOWN,
@@ -142,7 +143,7 @@ def test_earlier_turns_and_system_objects_are_escaped_json() -> None:
     turn = {"role": "user", "content": "<b>hi</b>"}
     html = page_of([graded(case=Case("q1", "?", history=(turn,)))], made=manifest(system={"nested": {"<i>": ["<u>"]}}))
     page = Page(html)
-    assert '"content": "<b>hi</b>"' in page.text
+    assert "Earlier turns user: <b>hi</b>" in page.text
     assert '{"<i>": ["<u>"]}' in page.text
     assert not page.tags() & {"i", "u"}
 
@@ -230,7 +231,7 @@ def test_a_case_shows_what_was_asked_expected_retrieved_and_said() -> None:
     assert "Citations d2 d7 · points at nothing retrieved" in page.text
     assert "Rules all rules kept no" in page.text
     assert "read 2" in page.text
-    assert [attrs["value"] for tag, attrs in page.elements if tag == "li"] == ["1", "2", "3"]
+    assert [attrs["value"] for tag, attrs in page.elements if tag == "li" and "value" in attrs] == ["1", "2", "3"]
 
 
 def test_relevance_follows_the_match_level_of_the_run() -> None:
@@ -249,7 +250,7 @@ def test_only_the_leaked_contexts_and_citations_are_red() -> None:
     )
     page = Page(page_of([graded(case=case, answer=Answer("q1", "x", contexts, ("secret#2", "d")), leak=True)]))
     assert [attrs["value"] for attrs in page.of_class("leaked")] == ["2", "3"]
-    assert "secret#2 · leaked · points at nothing retrieved d Expected" in page.text
+    assert "secret#2 · leaked · points at nothing retrieved d Hints" in page.text
 
 
 def test_many_contexts_are_cut_but_never_a_relevant_one() -> None:
@@ -343,3 +344,30 @@ def test_a_manifest_that_holds_little_still_gives_a_page(lang: str) -> None:
     assert html_words.WORDS[lang]["not_recorded"] in page.text
     assert html_words.WORDS[lang]["factors_unknown"] in page.text
     assert page.faults == []
+
+
+@both_languages
+def test_hints_name_what_a_reader_should_look_at_and_are_no_verdict(lang: str) -> None:
+    case = Case("q1", "How long?", must_include=(("14 days",),))
+    contexts = (Context("d", "The trial lasts at least 14 days."), Context("e", "Refunds take a week."))
+    said = "The trial lasts 14 days. It costs 30 EUR. Whales sing beautifully underwater."
+    page = Page(page_of([graded(case=case, answer=Answer("q1", said, contexts))], lang=lang))
+    hints = hints_of(case, Answer("q1", said, contexts), lang)
+    assert all(hint in page.text for hint in hints)
+    assert [("30 EUR" in hint, "at least" in hint, "Whales" in hint) for hint in hints] == [
+        (True, False, False),
+        (False, True, False),
+        (True, False, False),
+        (False, False, True),
+    ]
+    assert html_words.WORDS[lang]["hints"] in page.text
+    assert ("no verdict" if lang == "en" else "不是结论") in page.text
+
+
+def test_there_are_no_hints_without_texts_and_no_more_than_a_dozen() -> None:
+    case = Case("q1", "?")
+    assert hints_of(case, Answer("q1", "30 EUR.", None), "en") == []
+    assert hints_of(case, Answer("q1", "30 EUR.", (Context("d", None),)), "en") == []
+    assert hints_of(case, Answer("q1", "x" * 30_000, (Context("d", "y"),)), "en") == []
+    many = " ".join(f"Whale number {n} sings." for n in range(40))
+    assert hints_of(case, Answer("q1", many, (Context("d", "Nothing of it."),)), "en")[-1].startswith("and ")

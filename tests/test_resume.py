@@ -108,3 +108,31 @@ def test_a_stopped_run_ends_within_seconds_keeps_its_replies_and_says_how_to_go_
     kept = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     assert kept
     assert json.loads((journal.parent / "manifest.json").read_text(encoding="utf-8"))["status"] == "incomplete"
+
+
+def test_a_run_in_the_background_ends_on_sigterm_though_it_was_started_deaf_to_ctrl_c(tmp_path: Path) -> None:
+    cases, answers = numbered_files(tmp_path, 200)
+    with judge_process("--delay", "0.05") as base_url:
+        arguments = ["--cases", str(cases), "--answers", str(answers), "--base-url", base_url, "--model", "judge-1"]
+        out = tmp_path / "runs"
+        # as `nohup rag-judge … &` does in a script
+        deaf = "import os, sys, signal as s; s.signal(s.SIGINT, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+        command = [
+            sys.executable,
+            "-c",
+            deaf,
+            sys.executable,
+            "-m",
+            "rag_judge.cli",
+            "run",
+            *arguments,
+            "--out",
+            str(out),
+        ]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for_lines(out, 2, process)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"go on with: rag-judge run --resume" in errors
+    assert b"Traceback" not in errors

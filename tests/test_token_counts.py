@@ -112,7 +112,7 @@ def shared(one: str, other: str) -> int:
 @pytest.mark.parametrize("name", COUNTERS)
 def test_of_many_prompts_just_those_that_do_not_fit_get_no_vote(name: str, material: str) -> None:
     count, draw = COUNTERS[name], random.Random(name)
-    calls = [call(n, material * draw.randint(1, 160)) for n in range(60)]
+    calls = [call(n, material * draw.randint(1, 900)) for n in range(60)]
     sizes = [count("\n".join(m["content"] for m in each.messages)) for each in calls]
     limit = sorted(sizes)[40]  # a third of them does not fit
     server_reads = holding(limit, count)
@@ -123,7 +123,7 @@ def test_of_many_prompts_just_those_that_do_not_fit_get_no_vote(name: str, mater
         assert isinstance(result, Reply)
         if size <= limit:
             assert result.cut is None, (size, limit)
-        elif size > 1.05 * limit and limit >= 256:
+        elif size > 1.05 * limit and limit >= 1_500:
             assert result.cut is not None, (size, limit)
     # one for what all prompts share, two for each longest so far, three for each that does not fit
     assert n_counted <= 1 + 2 * 60 + sum(size > limit for size in sizes)
@@ -146,7 +146,7 @@ def test_an_honest_server_has_few_prompts_counted_in_halves_and_repeats_none() -
 def test_a_server_that_counts_only_what_its_prompt_cache_lacks_is_not_accused() -> None:
     reads = holding(1_000_000, COUNTERS["tokens"], seen=[])
     with JudgeServer(reads, on_probe=reads, on_count=reads) as server:
-        results, _ = ask(server, [call(n, f"{n}\n" + ENGLISH * (40 + 7 * n)) for n in range(30)])
+        results, _ = ask(server, [call(n, f"{n}\n" + ENGLISH * (100 + 7 * n)) for n in range(30)])
         assert server.counted
     assert all(isinstance(result, Reply) and result.cut is None for result in results)
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +29,8 @@ from tests.test_verdicts import (
     completion,
     written,
 )
+
+PROJECT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.slow
 LONG = settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -106,3 +112,15 @@ def test_the_work_on_any_repeated_text_is_bounded(piece: str, times: int) -> Non
 def test_a_megabyte_is_read_to_the_end(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     assert isinstance(read_verdict(text, FIELDS), Verdict if piece == PLAIN else Unscored)
+
+
+@pytest.mark.slow
+def test_guided_by_coverage_nothing_raises_and_no_impossible_value_is_read() -> None:
+    pytest.importorskip(
+        "atheris", reason="atheris does not install on this Python; the other fuzz tests run all the same"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz_verdicts", "30"], capture_output=True, text=True, timeout=120, cwd=PROJECT
+    )
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    assert re.search(r"Done \d{3,} runs", ended.stderr)

@@ -250,6 +250,17 @@ class Assistant:
             "meta": dict(self._meta),
         }
 
+    def answer_from(self, given: Sequence[Chunk]) -> dict[str, Any]:
+        """The answer made of given passages, without a search: as from its own, the first two are quoted."""
+        text = " ".join(f"{chunk.text} [{chunk.id}]" for chunk in given[:2]) or REFUSAL_EN
+        return {
+            "answer": text,
+            "contexts": [{"id": chunk.id, "text": chunk.text} for chunk in given],
+            "citations": [chunk.id for chunk in given[:2]],
+            "refused": not given,
+            "meta": dict(self._meta),
+        }
+
     def _quoted(self, found: Sequence[tuple[int, float]]) -> list[int]:
         """The best passage, and the next if it is nearly as good."""
         best = found[0][1]
@@ -309,9 +320,11 @@ def _application(assistant: Assistant) -> web.Application:
 
     async def ask(request: web.Request) -> web.Response:
         try:
-            question, tenant, history = _read_question(await request.read())
+            question, tenant, history, given = _read_question(await request.read())
         except InputError as error:
             return web.json_response({"error": str(error)}, status=400)
+        if given is not None:
+            return web.json_response(assistant.answer_from(given))
         return web.json_response(assistant.answer(question, tenant, history))
 
     async def health(request: web.Request) -> web.Response:
@@ -322,7 +335,7 @@ def _application(assistant: Assistant) -> web.Application:
     return application
 
 
-def _read_question(body: bytes) -> tuple[str, str | None, list[Any]]:
+def _read_question(body: bytes) -> tuple[str, str | None, list[Any], list[Chunk] | None]:
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -336,4 +349,14 @@ def _read_question(body: bytes) -> tuple[str, str | None, list[Any]]:
         raise InputError("tenant is not text; expected a name, or null")
     if history is not None and not isinstance(history, list):
         raise InputError("history is not a list; expected the earlier turns, or null")
-    return question, tenant, history or []
+    return question, tenant, history or [], _read_passages(asked.get("contexts"))
+
+
+def _read_passages(given: Any) -> list[Chunk] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise InputError("contexts is not a list of objects; expected passages with id and text, or null")
+    if not all(isinstance(one.get(name), str) for one in given for name in ("id", "text")):
+        raise InputError("a passage of contexts has no id or no text; expected both")
+    return [Chunk(one["id"], one["text"], "", None) for one in given]

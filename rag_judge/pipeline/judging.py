@@ -235,7 +235,7 @@ async def send_to_judge(
                     concurrency=at_once,
                     forget=forget or (lambda call_id: False),
                     on_progress=_judge_progress(world, n_all),
-                    meter=_meter(journal, access, judge_prices(settings), judge.scale),
+                    meter=_meter(journal, access, judge_prices(settings), judge),
                     monotonic=world.monotonic,
                     judge_no=access.number,
                 )
@@ -248,9 +248,7 @@ def _pace(judge: JudgeSettings, at_once: int, limits: Limits, world: World) -> P
     return Pace(at_once, world.monotonic, judge.requests_per_minute, judge.tokens_per_minute, limits.deadline)
 
 
-def _meter(
-    journal: Journal, access: JudgeAccess, prices: Sequence[Price | None], scale: Callable[[], tuple[float, int]]
-) -> Meter:
+def _meter(journal: Journal, access: JudgeAccess, prices: Sequence[Price | None], judge: ModelServer) -> Meter:
     """The meter of one judge, which knows what the run's other judges have spent."""
     others = [(n, spend) for n, spend in journal.spends.items() if n != access.number]
     priced = [(spend, price) for n, spend in others if (price := prices[n]) is not None]
@@ -259,7 +257,8 @@ def _meter(
         prices[access.number],
         calls_elsewhere=sum(spend.calls for _, spend in others),
         usd_elsewhere=sum(spend.usd_with_estimates(price) for spend, price in priced),
-        scale=scale,
+        scale=judge.scale,
+        overhead=judge.overhead,
     )
 
 

@@ -20,7 +20,16 @@ from rag_judge.outcomes import gave_no_answer
 from rag_judge.pairs import pair_row, summarise_pairs
 from rag_judge.pipeline.judging import JudgeAccess, draw_order, judge_accesses, judge_prices, send_to_judge
 from rag_judge.pipeline.run import LIMIT_HINT, ended_run, judge_entries, kept_prompt
-from rag_judge.pipeline.steps import RunResult, World, begin, can_be_judged, check_untouched, exit_code, lay_prompts
+from rag_judge.pipeline.steps import (
+    RunResult,
+    World,
+    begin,
+    can_be_judged,
+    check_untouched,
+    exit_code,
+    lay_prompts,
+    say_families,
+)
 from rag_judge.prompts import language_of, load_prompt, pair_field, prompt_folder
 from rag_judge.records import PairRow, Prompt
 from rag_judge.report.pairs_html import ReportPair, place_on_page, render_pairs_report
@@ -229,6 +238,9 @@ async def _judged(
             rows = list(pair_rows(pairs, ids, prompts, replies, settings))
             parts = _parts(folder, pairs, rows, replies, settings, prompts)
             parts |= judge_entries(settings, [access], prompts, replies.cost, [part])
+            systems = [parts["pair"][side]["system"] for side in SIDES]
+            parts["same_family"] = manifests.same_family([access.model], systems)
+            say_families(parts["same_family"], world)
             return _finished(folder, settings, pairs, rows, parts, world)
 
 

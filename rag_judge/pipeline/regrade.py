@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rag_judge.archive import FinishedRun, RunFolder, read_run
 from rag_judge.cases import CaseSet
 from rag_judge.journal import RecordedReplies
 from rag_judge.pipeline.pairwise import regrade_pairs
+from rag_judge.pipeline.probing import kept_probes
 from rag_judge.pipeline.run import complete
 from rag_judge.pipeline.steps import (
     RunResult,
@@ -77,7 +78,8 @@ def _prompt_source(parent: RunFolder, settings: Settings, name: str | None) -> P
 
 
 def _copy_replies(parent: RunFolder, folder: RunFolder) -> None:
-    for source, target in ((parent.answers, folder.answers), (parent.journal, folder.journal)):
+    probes = (parent.path / "probes.jsonl", folder.path / "probes.jsonl")
+    for source, target in ((parent.answers, folder.answers), (parent.journal, folder.journal), probes):
         if source.exists():
             shutil.copyfile(source, target)
             target.chmod(0o600)
@@ -93,7 +95,7 @@ def _graded_again(
     world: World,
 ) -> tuple[RunResult, Sequence[CaseRow]]:
     prompts = {} if prompts_from is None else load_prompt(prompts_from)
-    measures = measures_of(settings, prompts)
+    measures = replace(measures_of(settings, prompts), probes=kept_probes(folder, cases))
     is_part = bool(before.summary["judge"].get("sampled"))
     drawn = frozenset(case_id for case_id, row in was.items() if row["drawn"] is True) if is_part else None
     embedded = bool(before.manifest["judge"] and before.manifest["judge"]["embedded"])

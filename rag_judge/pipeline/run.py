@@ -28,6 +28,7 @@ from rag_judge.pipeline.judging import (
     limits_of,
     loaded_prompts,
 )
+from rag_judge.pipeline.probing import ask_probes, kept_probes, probe_endpoint, say_how_it_went
 from rag_judge.pipeline.steps import (
     Budget,
     Graded,
@@ -40,13 +41,14 @@ from rag_judge.pipeline.steps import (
     lay_cases,
     lay_prompts,
     measures_of,
+    say_families,
     write_report,
 )
 from rag_judge.prompts import prompt_folder
 from rag_judge.records import Prompt
 from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings, resumed_settings
-from rag_judge.table import Measures
+from rag_judge.table import Measures, case_rows
 
 LIMIT_HINT = " and a higher limit (--max-usd, --max-calls or --deadline)"
 
@@ -96,6 +98,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
         collected = resume is not None and resume.answers.exists()
         source = replace(request, answers=resume.answers) if resume is not None and collected else request
         deadline = accesses[0].limits.deadline if accesses else limits_of(settings, world).deadline
+        probing = probe_endpoint(settings, world)
         given, endpoint = answers_or_endpoint(source, cases, world)
         if given is not None:
             opened.callback(given.close)
@@ -112,7 +115,7 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             if prompts and kept_prompt(folder) is None:
                 lay_prompts(folder, prompt_folder(settings.judge.prompt, Path(settings.judge.prompts)))
             await _lay_answers(folder, cases, given, endpoint, world, deadline)
-            return await _finish(folder, request, cases, measures, accesses, world)
+            return await _finish(folder, request, cases, measures, accesses, probing, deadline, world)
         except (CannotGoOn, asyncio.CancelledError) as stopped:
             hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
             if isinstance(stopped, LimitReached):
@@ -130,6 +133,8 @@ async def _finish(
     cases: CaseSet,
     measures: Measures,
     accesses: Sequence[JudgeAccess],
+    probing: Endpoint | None,
+    deadline: float | None,
     world: World,
 ) -> RunResult:
     """All steps once the answers stand; each goes on from what an earlier process left."""
@@ -151,7 +156,14 @@ async def _finish(
         except LimitReached as stopped:
             stopped.result = _so_far(material, stopped.finished, world)
             raise
+        if probing is not None:
+            with closing(RecordedReplies(folder.journal)) as replies:
+                rows = list(case_rows(cases, answers, measures, replies, drawn))
+            await ask_probes(folder, cases, rows, measures, probing, world, deadline)
+            material = replace(material, measures=replace(measures, probes=kept_probes(folder, cases)))
         graded, parts = _graded(material, drawn, asked)
+        say_families(parts["same_family"], world)
+        say_how_it_went(graded.summary.get("probes", {}), world)
         return complete(folder, parts, graded, cases, answers, settings, world)
 
 
@@ -184,6 +196,7 @@ def _graded(
         corpus = manifests.corpus_entry(material.measures.corpus)
         parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": corpus}
         parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
+        parts["same_family"] = manifests.same_family([access.model for access in accesses], [parts["system"]])
         not_needed = sum((row.n_planned or 0) - (row.n_asked or 0) for row in graded.rows)
         parts["cost"] = manifests.cost_entry(replies.cost, not_needed, judge_prices(settings))
     return graded, parts

@@ -230,13 +230,28 @@ def score_range(prompts: Mapping[str, Prompt]) -> tuple[int, int]:
 
 
 def write_report(
-    run: RunFolder, manifest: Mapping[str, Any], graded: Graded, cases: CaseSet, answers: AnswerSet, lang: str
+    run: RunFolder,
+    manifest: Mapping[str, Any],
+    graded: Graded,
+    cases: CaseSet,
+    answers: AnswerSet,
+    lang: str,
+    bias: Mapping[str, Any] | None = None,
 ) -> None:
     """Write `report.html` with every number and the first cases that did not pass, in the order of the eval set."""
     worth_reading = [row for row in graded.rows if row.outcome != "pass"]
     first = [ReportCase(row, cases.get(row.id), answers.get(row.id)) for row in worth_reading[:N_CASES_IN_REPORT]]
-    page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang)
+    page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang, bias=bias)
     run.write_text("report.html", page)
+
+
+def say_families(found: Sequence[Mapping[str, str]], world: World) -> None:
+    """A warning for each judge of one family with a model whose answers it judges."""
+    for one in found:
+        world.say(
+            f"warning: the judge {one['judge']} is of one family ({one['family']}) with {one['system']}, whose answers "
+            "it judges, and may favour its own kind; let people check it, or add a judge of another family"
+        )
 
 
 def exit_code(summary: Mapping[str, Any], settings: Settings) -> int:

@@ -6,7 +6,6 @@ characters shown as spaces. The page holds no script and names nothing outside i
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -15,19 +14,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rag_judge.attribution import LAYER_OF
+from rag_judge.cases import turn_text
 from rag_judge.records import Answer, Case, CaseRow, Context
+from rag_judge.report.hints import hints_of
+from rag_judge.report.html_facts import about, facts, value_text
 from rag_judge.report.html_glossary import CAUSES, COLUMNS
 from rag_judge.report.html_numbers import (
     HEADLINES,
     estimate_text,
     intervals,
-    models_of,
+    people_section,
     percent,
-    say,
     sections,
     sentence,
 )
-from rag_judge.report.html_words import FACTS, LAYERS, OUTCOMES, UNSCORED, WORDS
+from rag_judge.report.html_words import LAYERS, OUTCOMES, UNSCORED, WORDS
 from rag_judge.retrieval import MatchLevel, at_level
 from rag_judge.rules import dangling_citations, leaked_ids
 
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 Tree = Mapping[str, Any]
-Pairs = list[tuple[str, str]]
 
 # A page of 200 cases must stay readable on a phone, whatever the texts; the run's files hold them whole.
 N_CHARACTERS_SHOWN, N_CONTEXTS_SHOWN, N_LEAKS_SHOWN = 4_000, 30, 50
-SHORT_HASH = 12
 # The columns of a case's row by who filled them, each with the value of it that is shown as bad.
 RULE_COLUMNS: Mapping[str, bool | None] = {
     "rule_correct": False,
@@ -56,6 +55,9 @@ RULE_COLUMNS: Mapping[str, bool | None] = {
     "n_citations": None,
     "n_dangling_citations": None,
     "confidence": None,
+    "probe": None,
+    "n_unsupported_figures": None,
+    "suspicious": None,
 }
 RANKING_COLUMNS: Mapping[str, bool | None] = {
     "hit": False,
@@ -115,6 +117,7 @@ class ShownCase:
     citations: Sequence[tuple[str, bool, bool]]  # id, leaked, dangling
     groups: Sequence[tuple[str, Sequence[Cell]]]
     evidence: str | None
+    hints: Sequence[str]
 
 
 def render_report(
@@ -124,12 +127,16 @@ def render_report(
     *,
     n_not_passed: int,
     lang: str,
+    bias: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page as HTML. `cases` are those shown of the `n_not_passed` that did not pass, in the order of the page.
+    """The page as HTML, with what people say where the run has labels (`bias`, as in `bias.json`).
 
-    The text holds no lone surrogate and can be written as UTF-8. Raises KeyError for a language without wording.
+    `cases` are those shown of the `n_not_passed` that did not pass, in the order of the page. The text holds no lone
+    surrogate and can be written as UTF-8. Raises KeyError for a language without wording.
     """
     shown_sections = sections(summary, lang)
+    if bias is not None and bias["n_labelled"] and "pass" in bias["fields"]:
+        shown_sections.append(people_section(bias, lang))
     by_name = {metric.name: metric for section in shown_sections for metric in section.metrics}
     return page_of(
         "report.html.j2",
@@ -148,7 +155,7 @@ def render_report(
         n_cases=summary["n_cases"],
         n_more=n_not_passed - len(cases),
         n_not_passed=n_not_passed,
-        facts=_facts(manifest, summary, lang),
+        facts=facts(manifest, summary, lang),
     )
 
 
@@ -161,6 +168,7 @@ def page_of(template: str, manifest: Tree, words: Mapping[str, str], lang: str, 
         run_id=value_text(manifest.get("run_id"), lang),
         is_complete=manifest.get("status") == "complete",
         is_embedded=bool(judge.get("embedded")),
+        same_family=manifest.get("same_family") or (),
         fallbacks=[sentence(text, lang) for text in judge.get("fallbacks", ())],
         version=manifest.get("package_version") or "",
         n_leaks_shown=N_LEAKS_SHOWN,
@@ -183,7 +191,7 @@ def _template(name: str) -> Template:
     )
     environment.filters["cut"] = lambda text: text[:N_CHARACTERS_SHOWN]
     environment.filters["n_left"] = lambda text: max(0, len(text) - N_CHARACTERS_SHOWN)
-    environment.filters["string_of"] = lambda value: json.dumps(value, ensure_ascii=False, indent=1)
+    environment.filters["turn_text"] = turn_text
     return environment.get_template(name)
 
 
@@ -191,106 +199,6 @@ def _printable(value: Any) -> Any:
     """What an expression of the template puts on the page: text without control characters; markup of ours as it is."""
     is_plain_text = isinstance(value, str) and not hasattr(value, "__html__")
     return _CONTROLS.sub(" ", value) if is_plain_text else value
-
-
-def value_text(value: Any, lang: str) -> str:
-    """A value of manifest or row in words: yes and no, short numbers, objects as JSON."""
-    if value is None or value == "":
-        return WORDS[lang]["not_recorded"]
-    if isinstance(value, bool):
-        return WORDS[lang]["yes" if value else "no"]
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return f"{value:.4g}" if math.isfinite(value) else WORDS[lang]["not_applicable"]
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-# --- the head of the page, and how the run was made ---------------------------------------------------------------
-
-
-def about(manifest: Tree, summary: Tree, lang: str) -> Pairs:
-    """What the page is about, for its head."""
-    words = WORDS[lang]
-    status = manifest.get("status")
-    eval_set = manifest.get("eval_set") or {}
-    parts = [
-        _base_name(eval_set.get("path"), lang),
-        say(lang, "n_cases", n=summary["n_cases"]),
-        str(eval_set.get("sha256") or "")[:SHORT_HASH],
-    ]
-    prompts = [
-        f"{prompt['name']} ({prompt['lang']}) {str(prompt['version'])[:SHORT_HASH]}"
-        for prompt in manifest.get("prompts") or ()
-    ]
-    return [
-        (words["date"], str(manifest.get("started_at") or words["not_recorded"])[:10]),
-        (words["status"], words.get(status, status) if isinstance(status, str) else words["not_recorded"]),
-        (words["eval_set"], " · ".join(part for part in parts if part)),
-        (words["judge"], models_of(manifest, lang)),
-        (words["prompt"], ", ".join(prompts) or words["no_judge"]),
-    ]
-
-
-def _base_name(path: Any, lang: str) -> str:
-    return re.split(r"[\\/]", path)[-1] if isinstance(path, str) and path else WORDS[lang]["not_recorded"]
-
-
-def _facts(manifest: Tree, summary: Tree, lang: str) -> list[tuple[str, Pairs]]:
-    """What the run was made of and with, and how its intervals were made."""
-    words = WORDS[lang]
-    system = [(str(name), value_text(value, lang)) for name, value in (manifest.get("system") or {}).items()]
-    made = [*made_of(manifest, lang), (words["system"], system or [("", words["factors_unknown"])])]
-    how = _intervals(summary, lang)
-    return [*made, (words["intervals"], how)] if how else made
-
-
-def made_of(manifest: Tree, lang: str) -> list[tuple[str, Pairs]]:
-    """What the run was made of and with, the system under test apart: (heading, [(fact, value)])."""
-    words, names = WORDS[lang], FACTS[lang]
-    judge, cost = manifest.get("judge") or {}, manifest.get("cost") or {}
-
-    def of(tree: Tree, keys: str) -> Pairs:
-        return [(names[key], value_text(tree.get(key), lang)) for key in keys.split() if tree.get(key) is not None]
-
-    run = of(manifest, "run_id name parent started_at finished_at package_version git_commit")
-    asked = of(judge, "base_url model models_reported model_sha256") + of(judge.get("parameters") or {}, "asked sent")
-    if judge.get("fallbacks"):
-        asked.append((names["fallbacks"], "; ".join(sentence(text, lang) for text in judge["fallbacks"])))
-    spent = of(cost, "calls cached resent reasked not_needed prompt_tokens completion_tokens calls_without_usage")
-    if cost:
-        usd = cost.get("usd")
-        spent.append((names["usd"], words["price_not_set"] if usd is None else value_text(usd, lang)))
-    made = [
-        (words["run"], run),
-        (words["inputs"], inputs_of(manifest, lang)),
-        (words["measuring"], of(manifest, "k match repeats seed")),
-        (words["judge"], asked),
-        (words["cost"], spent),
-    ]
-    return [(heading, pairs) for heading, pairs in made if pairs]
-
-
-def inputs_of(manifest: Tree, lang: str) -> Pairs:
-    """Eval set, answers and prompts, with their hashes."""
-    names = FACTS[lang]
-    eval_set, answers = manifest.get("eval_set") or {}, manifest.get("answers") or {}
-    pairs = [
-        (names["eval_set"], [eval_set.get("path"), say(lang, "n_cases", n=eval_set.get("n")), eval_set.get("sha256")]),
-        (names["answers"], [answers.get("source"), answers.get("sha256")]),
-    ]
-    for prompt in manifest.get("prompts") or ():
-        pairs.append((names["prompts"], [f"{prompt['name']} ({prompt['lang']}, {prompt['mode']})", prompt["version"]]))
-    return [(name, " · ".join(value_text(part, lang) for part in parts)) for name, parts in pairs]
-
-
-def _intervals(summary: Tree, lang: str) -> Pairs:
-    return [
-        (say(lang, "interval", level=percent(level), target=WORDS[lang].get(target, target)), sentence(method, lang))
-        for level, target, method in intervals(summary)
-    ]
 
 
 # --- where it goes wrong ------------------------------------------------------------------------------------------
@@ -348,6 +256,7 @@ def _shown(given: ReportCase, match: str, lang: str) -> ShownCase:
         ],
         groups=[(heading, found) for heading, found in cells if found],
         evidence=row.evidence,
+        hints=hints_of(given.case, answer, lang),
     )
 
 

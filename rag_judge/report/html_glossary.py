@@ -39,6 +39,68 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Mean share of the first {k} places that hold a relevant document; it stays low by nature where a "
             "question has fewer than {k}.",
         ),
+        "people.corrected": (
+            "Pass rate, corrected by people",
+            "The rate that people would give, by their labels and the judge's verdicts; nothing is assumed of it.",
+        ),
+        "people.human_rate": (
+            "Pass rate of the labelled cases",
+            "What people passed of the sample, weighted by how it was drawn; no use is made of the judge.",
+        ),
+        "people.bias": (
+            "Judge minus people",
+            "Above 0 the judge is too lenient, below too strict; near 0 errors may cancel, see the next two.",
+        ),
+        "people.false_pass": (
+            "Passes that people fail",
+            "Share of all cases that the judge passes and people would fail.",
+        ),
+        "people.false_fail": (
+            "Fails that people pass",
+            "Share of all cases that the judge fails and people would pass.",
+        ),
+        "people.agreement": (
+            "Agreement with people",
+            "Share of the cases on which judge and people say the same; where nearly all pass, chance agrees often.",
+        ),
+        "people.kappa": (
+            "Kappa",
+            "Agreement beyond chance, 0 to 1; small where nearly everything passes, then read AC1 beside it.",
+        ),
+        "people.ac1": (
+            "AC1",
+            "Agreement beyond chance that does not fall apart where nearly everything passes.",
+        ),
+        "people.sensitivity": (
+            "Of what people pass, the judge passes",
+            "Weighted by how the sample was drawn.",
+        ),
+        "people.specificity": (
+            "Of what people fail, the judge fails",
+            "Weighted by how the sample was drawn; with few failed cases it is hardly known.",
+        ),
+        "answers.declined": (
+            "Declined",
+            "Share of answers that decline and say nothing after it; whether that was right, only an eval set knows.",
+        ),
+        "answers.no_context": (
+            "Nothing retrieved",
+            "Share of answers that came with an empty list of contexts; an answer without that field is not counted.",
+        ),
+        "answers.unsupported_figures": (
+            "A figure in no context",
+            "Share of answers with a number, date or amount that no context holds; a sum or a difference is one, too. "
+            "Only of cases that state no expectation.",
+        ),
+        "answers.lexical_support": (
+            "Words found in the contexts",
+            "Mean share of an answer's words that its contexts hold; other words for the same thing lower it.",
+        ),
+        "answers.suspicious": (
+            "Answers that speak to the judge",
+            "They hold a verdict in JSON, a mark that ends their section, or an order to the judge. Look at them: "
+            "a judge may obey, and no grade was changed.",
+        ),
         "rules.correct": (
             "All rules kept",
             "Share of answers that meet everything their case states; it sees only what the case states, not what "
@@ -148,6 +210,57 @@ METRICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "retrieval.mrr": ("MRR", "首个相关文档名次的倒数的平均值，排在 {k} 名以外记 0；只看首个，不看其余。"),
         "retrieval.ndcg": ("nDCG@{k}", "前 {k} 条与最佳排序的接近程度，计入相关等级；不说明回答是否用上了它们。"),
         "retrieval.precision": ("Precision@{k}", "前 {k} 个位置中相关文档的平均占比；相关文档不足 {k} 篇时自然偏低。"),
+        "people.corrected": (
+            "经人工校正的通过率",
+            "人会给出的通过率：由标注与评审结论合起来估计，不对评审作任何假设。",
+        ),
+        "people.human_rate": (
+            "已标注用例的通过率",
+            "按抽样方式加权；没有用到评审。",
+        ),
+        "people.bias": (
+            "评审减去人",
+            "大于 0 评审偏松，小于 0 偏严；接近 0 时两种错误可能相互抵消，看下面两项。",
+        ),
+        "people.false_pass": (
+            "评审通过而人不通过",
+            "占全部用例的比例。",
+        ),
+        "people.false_fail": (
+            "评审不通过而人通过",
+            "占全部用例的比例。",
+        ),
+        "people.agreement": (
+            "与人一致",
+            "评审与人说法相同的比例；几乎全部通过时，碰巧一致也很多。",
+        ),
+        "people.kappa": (
+            "Kappa",
+            "扣除碰巧之后的一致程度；几乎全部通过时会偏小，请同时看 AC1。",
+        ),
+        "people.ac1": (
+            "AC1",
+            "扣除碰巧之后的一致程度，几乎全部通过时也稳得住。",
+        ),
+        "people.sensitivity": (
+            "人通过的，评审通过",
+            "按抽样方式加权。",
+        ),
+        "people.specificity": (
+            "人不通过的，评审不通过",
+            "按抽样方式加权；不通过的用例少时几乎无从得知。",
+        ),
+        "answers.declined": ("拒答", "明确拒答且之后没有作答的回答所占比例；拒得对不对，要有评测集才知道。"),
+        "answers.no_context": ("什么都没检索到", "检索结果为空列表的回答所占比例；没有该字段的回答不计。"),
+        "answers.unsupported_figures": (
+            "有数字不在资料中",
+            "回答里有数字、日期或金额不在任何一段资料中的比例；相加相减得出的数也算。只统计没有写明预期的用例。",
+        ),
+        "answers.lexical_support": ("用词见于资料", "回答的用词在资料中出现的平均比例；换一种说法会使它变低。"),
+        "answers.suspicious": (
+            "像是说给裁判听的回答",
+            "回答里有 JSON 评分、结束标记或对裁判的指令。请看一看：裁判可能照做；评分未因此改动。",
+        ),
         "rules.correct": ("规则全部满足", "满足用例全部要求的回答占比；只看用例写明的要求，不看回答的其余内容。"),
         "rules.must_include": ("要点齐全", "包含全部必备要点的回答占比；同一要点换了说法会被漏认。"),
         "rules.acceptable": ("说法可接受", "范围内用例中含有任一可接受说法的回答占比；其他正确说法会被漏认。"),
@@ -338,6 +451,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "judges": "what each judge decided",
         "judges_disagree": "the judges disagree",
         "confidence": "confidence in the cause",
+        "n_unsupported_figures": "figures in no context",
+        "probe": "asked again with the right passages",
+        "suspicious": "speaks to the judge",
     },
     "zh": {
         "rule_correct": "规则全部满足",
@@ -379,5 +495,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "judges": "各评审的结论",
         "judges_disagree": "评审之间有分歧",
         "confidence": "原因的把握",
+        "n_unsupported_figures": "不在资料中的数字",
+        "probe": "用正确资料重问",
+        "suspicious": "像是说给裁判听的",
     },
 }

@@ -5,8 +5,9 @@ A number that is null says why. Rounding never makes an exact 0 or 1 of what is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_judge.report.html_glossary import METRICS
@@ -17,6 +18,7 @@ Tree = Mapping[str, Any]
 
 RANKING = ("hit", "recall", "mrr", "ndcg", "precision")
 RULE_RATES = ("correct", "must_include", "acceptable", "must_not_include", "faithful", "refusal")
+PEOPLE_SHARES = ("corrected", "human_rate", "false_pass", "false_fail", "agreement", "sensitivity", "specificity")
 JUDGE_RATES = ("grounded", "complete", "should_abstain", "fabrication", "correctness")
 HEADLINES = ("end_to_end.correct", "retrieval.hit", "rules.refusal", "rules.leaks", "judge.pass")
 
@@ -73,6 +75,11 @@ def decimal(value: float) -> str:
     return "< 0.0001" if value < 0.5 else "> 0.9999"
 
 
+def signed_percent(share: float) -> str:
+    """A difference of shares as '-13 %'."""
+    return f"{share:+.0%}".replace("%", " %")
+
+
 def missing(reason: str | None, lang: str) -> str:
     """'n/a' with its reason."""
     if not reason:
@@ -88,7 +95,7 @@ def score(value: float) -> str:
 def estimate_text(tree: Tree, name: str, lang: str, shown: Callable[[float], str] = percent) -> str:
     """'57/80 = 71 % [60 %, 80 %]' for a share of cases, '0.84 [0.79, 0.89], n = 70' for a mean, or n/a and why."""
     estimate = tree.get(name)
-    if estimate is None:
+    if estimate is None or not math.isfinite(estimate["value"]):
         return missing(tree.get(f"{name}_reason"), lang)
     value, n, method = estimate["value"], estimate["n"], estimate["method"]
     if estimate["low"] is None or estimate["high"] is None:
@@ -113,7 +120,37 @@ def share_text(share: float | None, reason: str | None, lang: str) -> str:
 def sections(summary: Tree, lang: str) -> list[Section]:
     """Every number of a summary in the order of the page; the judge's last, and only where one was asked."""
     found = [_end_to_end(summary, lang), _retrieval(summary, lang), _rules(summary, lang)]
+    if "answers" in summary:  # a run of an older version has none
+        found.append(_answers(summary, lang))
     return found if summary["judge"]["mode"] == "none" else [*found, _judge(summary["judge"], lang)]
+
+
+def _answers(summary: Tree, lang: str) -> Section:
+    tree = summary["answers"]
+    metrics = [_metric(tree, f"answers.{name}", lang) for name in ("declined", "no_context", "unsupported_figures")]
+    metrics.append(_metric(tree, "answers.lexical_support", lang, decimal))
+    suspicious = tree.get("suspicious")  # of a run from before there was this hint, nothing is known
+    if suspicious is not None:
+        found = {"ids": tuple(suspicious), "is_alarming": bool(suspicious)}
+        metrics.append(_plain("answers.suspicious", str(len(suspicious)), lang, **found))
+    return Section("answers", metrics, [WORDS[lang]["answers_note"]])
+
+
+def people_section(bias: Tree, lang: str) -> Section:
+    """What people's labels say of the judge's pass, from `bias.json`."""
+    tree = bias["fields"]["pass"]
+    first = [_metric(tree, f"people.{name}", lang) for name in PEOPLE_SHARES]
+    others = [replace(_metric(tree, f"people.{name}", lang, decimal), bar=None) for name in ("kappa", "ac1")]
+    difference = replace(_metric(tree, "people.bias", lang, signed_percent), bar=None)
+    reason = sentence(tree["rule_reason"], lang)
+    notes = [
+        say(lang, "people_note", n=bias["n_labelled"], rule=tree["rule"], reason=reason),
+        say(lang, "people_cells", **tree["confusion"]),
+    ]
+    missing_labels = bias.get("non_response")
+    if missing_labels and missing_labels["n"]:
+        notes.append(say(lang, "people_missing", n=missing_labels["n"], of=missing_labels["of"]))
+    return Section("people", [*first[:2], difference, *first[2:], *others], notes)
 
 
 def intervals(tree: object) -> list[tuple[float, str, str]]:

@@ -24,6 +24,12 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "not_applicable": "n/a",
         "not_applicable_because": "n/a ({reason})",
         "no_interval": " (no interval: {why})",
+        "same_family_title": "The judge is of the system's own family",
+        "same_family": "{judge} judges answers of {system} (both {family}) and may favour its own kind. Let people "
+        "check it, or add a judge of another family.",
+        "people_note": "{n} cases are labelled, {rule}: {reason}.",
+        "people_missing": "{n} of {of} drawn cases have no label; those may be unlike the others.",
+        "people_cells": "Both pass {tp}, both fail {tn}, the judge alone passes {fp}, the judge alone fails {fn}.",
         "embedded_title": "Judged by the embedded demo model",
         "embedded": "It judges no better than chance. The judge's numbers on this page, and end to end correct with "
         "them, show only that the pipeline runs. Do not decide anything by them.",
@@ -44,6 +50,10 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "section.end_to_end": "End to end",
         "section.retrieval": "Retrieval",
         "section.rules": "Rules (no model involved)",
+        "section.answers": "Answers, whatever is expected of them",
+        "answers_note": "These say nothing of right and wrong: they need no eval set, and show what changes.",
+        "hints": "Hints (no verdict)",
+        "section.people": "People, and what the judge is worth",
         "section.judge": "Judge (not corrected)",
         "judge_note": "What the judge said, before its own errors are known; people's labels on a review sample "
         "are needed to correct it.",
@@ -153,6 +163,12 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "not_applicable": "不适用",
         "not_applicable_because": "不适用（{reason}）",
         "no_interval": "（无区间：{why}）",
+        "same_family_title": "评审与被测系统同属一个模型家族",
+        "same_family": "{judge} 评的是 {system} 的回答（同属 {family}），可能偏袒同类。"
+        "请让人核对，或另加一个不同家族的评审。",
+        "people_note": "已标注 {n} 条，{rule}：{reason}。",
+        "people_missing": "抽取的 {of} 条中有 {n} 条没有标注，可能与其余不同。",
+        "people_cells": "都通过 {tp}，都不通过 {tn}，仅评审通过 {fp}，仅人通过 {fn}。",
         "embedded_title": "本次由内置演示模型评审",
         "embedded": "该模型的判断不优于随机。本页的评审数字以及受其影响的端到端正确率，只说明流程可以跑通，"
         "请勿据此作任何决定。",
@@ -171,6 +187,10 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "section.end_to_end": "端到端",
         "section.retrieval": "检索",
         "section.rules": "规则（不依赖任何模型）",
+        "section.answers": "回答概况（不看预期）",
+        "answers_note": "以上都不代表对错：它们不需要评测集，只显示变化。",
+        "hints": "提示（不是结论）",
+        "section.people": "人工标注，以及评审值多少",
         "section.judge": "评审（未校正）",
         "judge_note": "以下是评审模型的说法，其自身误差尚不清楚；要校正，需要人工标注一份复核样本。",
         "outcomes": "各结局：{list}。",

@@ -11,17 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_judge.records import Answer, Case, PairRow
-from rag_judge.report.html import (
-    Pairs,
-    ShownContext,
-    about,
-    expected,
-    inputs_of,
-    made_of,
-    page_of,
-    shown_contexts,
-    value_text,
-)
+from rag_judge.report.html import ShownContext, expected, page_of, shown_contexts
+from rag_judge.report.html_facts import Pairs, about, inputs_of, made_of, value_text
 from rag_judge.report.html_glossary import COLUMNS
 from rag_judge.report.html_numbers import Metric, estimate_text, intervals, missing, percent, sentence
 from rag_judge.report.html_words import FACTS, UNSCORED, WORDS

@@ -21,6 +21,10 @@ SENTENCES_ZH: Mapping[str, str] = {
     "no case has two replies": "没有用例得到两次回复",
     "no case has two repeats read": "没有用例有两次可读取的评审",
     "no case has a decided outcome": "没有用例得出结局",
+    "no answer has a text": "没有回答带文字",
+    "no answer says what was retrieved": "没有回答给出检索结果",
+    "no case without expectations has an answer and contexts with texts": "没有既无预期、又有回答和资料原文的用例",
+    "no answer has contexts with texts": "没有回答带资料原文",
     "all cases": "全部用例",
     "drawn cases, standing for all answered ones": "抽中的用例，代表全部已答用例",
     "the cases that the judge saw before a limit was reached, which is no random part": (

@@ -30,7 +30,20 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "leaks": "Leaks",
         "of_checked": "of {n} cases that could show one",
         "drawn": "drawn {n} of {of}",
+        "open": " ({n} more are open)",
         "part": "judged before the limit {n}/{of}",
+        "unlabelled": "No case states an expectation, so rules cannot say what is right. What needs none:",
+        "answers_declined": "declined",
+        "answers_no_context": "nothing retrieved",
+        "answers_unsupported_figures": "a figure in no context",
+        "answers_citations": "citations of what was not retrieved",
+        "answers_support": "words found in the contexts",
+        "probes": "Unclear fails asked again with the right passages",
+        "probe_right": "now right",
+        "probe_wrong": "still wrong",
+        "probe_not_taken": "passages not taken",
+        "probe_no_rule": "no rule can tell",
+        "probe_failed": "no answer",
         "judge_pass": "Judge pass rate (not corrected)",
         "fabrication": "Fabrication rate",
         "undecided": "undecided",
@@ -61,7 +74,20 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "leaks": "越权泄漏",
         "of_checked": "条(可查 {n} 条)",
         "drawn": "抽取 {n}/{of}",
+        "open": "(另有 {n} 条未决)",
         "part": "到达限额前评了 {n}/{of}",
+        "unlabelled": "没有用例写明预期,规则无法判断对错。不需要预期的部分:",
+        "answers_declined": "拒答",
+        "answers_no_context": "什么都没检索到",
+        "answers_unsupported_figures": "有数字不在资料中",
+        "answers_citations": "引用了没有检索到的资料",
+        "answers_support": "用词见于资料",
+        "probes": "用正确资料重问原因不明的失败",
+        "probe_right": "答对",
+        "probe_wrong": "仍错",
+        "probe_not_taken": "未采用所给资料",
+        "probe_no_rule": "规则无法判断",
+        "probe_failed": "无回答",
         "judge_pass": "评审通过率(未校正)",
         "fabrication": "编造率",
         "undecided": "未定",
@@ -119,7 +145,8 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     lines = [words["embedded"]] if embedded else []
     end = summary["end_to_end"]
     of_whom = "" if end["population"] == "all cases" else words["of_part" if judge.get("part") else "of_drawn"]
-    lines.append(f"{words['end_to_end']}: {_fraction(end, 'correct', words, percent=True)}{of_whom}")
+    n_open = words["open"].format(n=end["n_open"]) if end["n_open"] and end["correct"] else ""
+    lines.append(f"{words['end_to_end']}: {_fraction(end, 'correct', words, percent=True)}{n_open}{of_whom}")
     lines.append(f"Hit@{k} = {_hit(retrieval, words)}")
     for column, name in (("recall", f"Recall@{k}"), ("mrr", "MRR")):
         lines.append(f"{words['retrieval']} {name}: {_mean(retrieval, column, words)}")
@@ -130,8 +157,14 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
         lines.append(f"{words['then_answered']}: {n}")
     of_checked = words["of_checked"].format(n=rules["n_leak_checked"])
     lines.append(f"{words['leaks']}: {len(rules['leaks'])} {of_checked}{_ids(rules['leaks'])}")
+    if summary["n_answered"] and summary["answers"]["n_without_expectation"] == summary["n_answered"]:
+        lines += _unlabelled_lines(summary, words)
     if judge["mode"] != "none":
-        left = [f"{words['undecided']} {judge['undecided']}", f"{words['unscored']} {sum(judge['unscored'].values())}"]
+        reasons = ", ".join(f"{name} {n}" for name, n in judge["unscored"].items())
+        left = [
+            f"{words['undecided']} {judge['undecided']}",
+            f"{words['unscored']} {sum(judge['unscored'].values())}" + (f": {reasons}" if reasons else ""),
+        ]
         if judge.get("part"):
             left.insert(0, words["part"].format_map(judge["part"]))
         if judge["sampled"]:
@@ -142,9 +175,24 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
         lines.append(f"{words['fabrication']}: {_fraction(judge, 'fabrication', words, percent=True)}")
         lines.append(f"{words['flip']}: {_fraction(judge, 'flip_rate', words)}{_alike(judge, words)}")
     lines += _panel_lines(judge.get("panel"), lang)
+    if summary.get("probes"):
+        counted = ", ".join(f"{words['probe_' + name]} {n}" for name, n in summary["probes"].items())
+        lines.append(f"{words['probes']}: {counted}")
     if summary["n_errors"]:
         lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_cases']}")
     return lines
+
+
+def _unlabelled_lines(summary: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
+    """What can be said where no case states an expectation."""
+    answers, citations = summary["answers"], summary["rules"]["citations"]
+    names = ("declined", "no_context", "unsupported_figures")
+    return [
+        words["unlabelled"],
+        *(f"  {words['answers_' + name]}: {_fraction(answers, name, words, percent=True)}" for name in names),
+        f"  {words['answers_citations']}: {citations['dangling']}/{citations['checked']}",
+        f"  {words['answers_support']}: {_mean(answers, 'lexical_support', words)}",
+    ]
 
 
 def pair_lines(summary: Mapping[str, Any], names: tuple[str, str], lang: str, *, embedded: bool = False) -> list[str]:
