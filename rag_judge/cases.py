@@ -103,7 +103,9 @@ def case_from_row(row: Row) -> Case:
                 )
             fields[canonical] = value
     if "id" not in fields:
-        raise InputError(f"{row.where}: id is missing; every case needs one{_columns(row)}")
+        raise InputError(
+            f"{row.where}: id is missing; every case needs one (rag-judge import plain gives a log ids){_columns(row)}"
+        )
     if "question" not in fields:
         others = ", ".join(alias for alias, name in ALIASES.items() if name == "question")
         raise InputError(f"{row.where}: question is missing (it may also be called {others}){_columns(row)}")

@@ -77,6 +77,10 @@ def export(
             lang,
             seed,
         )
+        if reviewed.run.manifest.get("judge") is None:
+            voice.say(
+                "warning: no judge was asked of this run: labels say how good it is, and bias has no judge to check"
+            )
         exported = export_review(reviewed, request)
     let_pipes_end()
     if as_json:

@@ -63,6 +63,7 @@ WORDS = {
         "expectation": "judge's should_abstain against the eval set (needs no label): {agreement}",
         "rules": "judge against rules (no label needed): {agreement}; passes {a} they fail, fails {b} they pass",
         "verbosity": "length: longer answers pass {more} often at the same label (p = {p:.2g}, n = {n})",
+        "no_verbosity": "length: no sign that the judge goes by it (p = {p:.2g}, n = {n})",
         "more": "more",
         "less": "less",
         "causes": "cause named rightly: {accuracy}",
@@ -131,6 +132,7 @@ WORDS = {
         "winner": "胜者:已标 {n} 条;相同 {agreement};kappa {kappa}",
         "expectation": "评审的 should_abstain 与评测集预期(不需要标注):{agreement}",
         "rules": "评审与规则(不需要标注):{agreement};规则不通过而评审通过 {a},规则通过而评审不通过 {b}",
+        "no_verbosity": "长度:没有迹象表明评审看长度(p = {p:.2g},n = {n})",
         "verbosity": "长度:人给出同样标注时,较长的回答{more}通过(p = {p:.2g},n = {n})",
         "more": "更常",
         "less": "更少",
@@ -234,7 +236,8 @@ def bias_lines(tree: Tree, lang: str) -> list[str]:
     verbosity = tree.get("verbosity") or {}
     if verbosity.get("p_value") is not None and "statistic" in verbosity:
         more = words["more" if verbosity["statistic"] > 0 else "less"]
-        lines.append(words["verbosity"].format(more=more, p=verbosity["p_value"], n=verbosity["n"]))
+        key = "verbosity" if verbosity["p_value"] < 0.05 else "no_verbosity"
+        lines.append(words[key].format(more=more, p=verbosity["p_value"], n=verbosity["n"]))
     if (tree.get("position") or {}).get("first_position"):
         lines.append(words["position"].format(value=estimate_text(tree["position"], "first_position", lang)))
     if tree.get("external"):

@@ -20,10 +20,11 @@ from rag_judge.comparison import METRICS, Side, changed_factors, compare_runs, p
 from rag_judge.comparison_words import WORDS, compare_lines
 from rag_judge.errors import InputError
 from rag_judge.pipeline import RunRequest, World, run
-from rag_judge.pipeline.review import ReviewedRun, import_review
+from rag_judge.pipeline.review import ReviewedRun
 from rag_judge.records import CaseRow
 from rag_judge.settings import load_settings
 from tests.eval_sets import numbered_files, verdict
+from tests.labelled_runs import label_all
 from tests.misbehaviour import JudgeRequest
 from tests.servers import JudgeServer
 
@@ -279,13 +280,6 @@ def test_other_questions_are_refused_with_2_unless_common_allows_them(tmp_path: 
     assert isinstance(refused.exception, InputError)
     assert "only_b 3" in str(refused.exception)
     assert CliRunner().invoke(app, [*arguments, "--common"]).exit_code == 0
-
-
-def label_all(run_: ReviewedRun, folder: Path, passed: Sequence[bool]) -> None:
-    path = folder / "labels.jsonl"
-    rows = [{"case_id": f"q{n}", "annotator": "li", "passed": value} for n, value in enumerate(passed)]
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-    import_review(run_, [path], replace_labels=False)
 
 
 @pytest.mark.parametrize("n", [12, 40])

@@ -122,6 +122,7 @@ READING_ORDER = [
     "review",
     "report.html_words",
     "report.html_glossary",
+    "report.html_terms",
     "report.sentences",
     "report.terminal",
     "report.html_numbers",

@@ -19,9 +19,10 @@ from rag_judge.errors import InputError
 from rag_judge.judge_comparison import JudgedCase, compare_judges
 from rag_judge.pipeline import RunRequest, World, run
 from rag_judge.pipeline.bias import external_calibration, judges_compared
-from rag_judge.pipeline.review import ReviewedRun, import_review
+from rag_judge.pipeline.review import ReviewedRun
 from rag_judge.settings import load_settings
 from tests.eval_sets import numbered_files, verdict
+from tests.labelled_runs import label_all
 from tests.misbehaviour import JudgeRequest
 from tests.servers import JudgeServer
 
@@ -101,13 +102,6 @@ def graded(folder: Path, name: str, reply: Any, n: int = 12) -> ReviewedRun:
         world = World({}, lambda: datetime(2026, 1, 31, tzinfo=UTC), time.monotonic)
         result = run(RunRequest(load_settings(None, {}, flags, folder=None), cases, answers), world)
     return ReviewedRun(result.folder.path)
-
-
-def label_all(run_: ReviewedRun, folder: Path, passed: list[bool]) -> None:
-    path = folder / "labels.jsonl"
-    rows = [{"case_id": f"q{n}", "annotator": "li", "passed": value} for n, value in enumerate(passed)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    import_review(run_, [path], replace_labels=False)
 
 
 def test_the_command_names_the_closer_judge_and_the_cases_that_decide(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rag_judge.attribution import LAYER_OF
 from rag_judge.records import CaseRow
-from rag_judge.report import html_glossary, html_words, sentences
+from rag_judge.report import html_glossary, html_terms, html_words, sentences
 from rag_judge.report.html import N_LEAKS_SHOWN, render_report
 from rag_judge.report.html_numbers import decimal, percent
 from rag_judge.summary import summarise
@@ -178,7 +178,7 @@ def test_both_languages_have_the_same_words(table: str) -> None:
 
 @both_languages
 def test_every_cause_and_layer_has_its_wording(lang: str) -> None:
-    assert html_glossary.CAUSES[lang].keys() == LAYER_OF.keys()
+    assert html_terms.CAUSES[lang].keys() == LAYER_OF.keys()
     assert html_words.LAYERS[lang].keys() == set(LAYER_OF.values())
-    for parts in html_glossary.CAUSES[lang].values():
+    for parts in html_terms.CAUSES[lang].values():
         assert all(parts)

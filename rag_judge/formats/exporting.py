@@ -207,6 +207,8 @@ def _plain(graded: Sequence[_Graded], out: Path, exported: Exported) -> bytes:
         return text.getvalue().encode("utf-8", "replace")
     if out.suffix.lower() == ".parquet":
         return _parquet(rows)
+    if out.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError(f"{out}: no workbook is written; name a file that ends in .csv, .parquet or .jsonl")
     return b"".join(json_line(row) for row in rows)
 
 

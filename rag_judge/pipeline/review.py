@@ -333,6 +333,9 @@ def import_review(run: ReviewedRun, files: Sequence[Path], *, replace_labels: bo
     Raises InputError for whatever is wrong in any of them, and for labels that say something else than before.
     """
     of_elsewhere = [path for path in files if is_label_file(path)]
+    for path in files:
+        if path.suffix.lower() == ".jsonl" and path not in of_elsewhere:
+            raise InputError(f"{path}: no labels: each line needs case_id, annotator, and what the annotator said")
     found = _of_sheets(run, [path for path in files if path not in of_elsewhere])
     for path in of_elsewhere:
         for label in read_labels(path, run.fields, _case_ids(run)):

@@ -18,7 +18,6 @@ from rag_judge.cases import turn_text
 from rag_judge.records import Answer, Case, CaseRow, Context
 from rag_judge.report.hints import hints_of
 from rag_judge.report.html_facts import about, facts, value_text
-from rag_judge.report.html_glossary import CAUSES, COLUMNS
 from rag_judge.report.html_numbers import (
     HEADLINES,
     estimate_text,
@@ -28,6 +27,7 @@ from rag_judge.report.html_numbers import (
     sections,
     sentence,
 )
+from rag_judge.report.html_terms import CAUSES, COLUMNS
 from rag_judge.report.html_words import LAYERS, OUTCOMES, UNSCORED, WORDS
 from rag_judge.retrieval import MatchLevel, at_level
 from rag_judge.rules import dangling_citations, leaked_ids

@@ -13,8 +13,8 @@ from typing import Any
 from rag_judge.records import Answer, Case, PairRow
 from rag_judge.report.html import ShownContext, expected, page_of, shown_contexts
 from rag_judge.report.html_facts import Pairs, about, inputs_of, made_of, value_text
-from rag_judge.report.html_glossary import COLUMNS
 from rag_judge.report.html_numbers import Metric, estimate_text, intervals, missing, percent, sentence
+from rag_judge.report.html_terms import COLUMNS
 from rag_judge.report.html_words import FACTS, UNSCORED, WORDS
 from rag_judge.report.pairs_words import ENDS, PAGE_WORDS, PAIR_METRICS, PAIR_OUTCOMES
 
