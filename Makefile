@@ -11,7 +11,7 @@ demo: $(VENV)/.installed-local
 SOURCES := $(shell find rag_judge tests bench eval judge_prompts docs -type f -not -name '*.pyc') $(wildcard *.md) pyproject.toml
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 	touch $(VENV)/.first-tier-passed
 
 # The first tier is not run again where it passed and no file is newer.
