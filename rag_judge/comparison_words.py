@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rag_judge.report.html_numbers import sentence
 from rag_judge.report.terminal import printable
 
 Tree = Mapping[str, Any]
@@ -118,7 +119,7 @@ def compare_lines(tree: Tree, k: int, lang: str) -> list[str]:
     if tree["corrected"] is None:
         lines.append(words["uncorrected"])
     elif tree["corrected"]["difference"] is None:
-        lines.append(words["corrected_none"].format(why=tree["corrected"]["difference_reason"]))
+        lines.append(words["corrected_none"].format(why=sentence(tree["corrected"]["difference_reason"], lang)))
     else:
         lines.append(words["corrected"].format(difference=_difference(tree["corrected"], "pass")))
     lines += [_row(names[name], name, metric, lang) for name, metric in tree["metrics"].items()]
@@ -157,7 +158,7 @@ def _difference(tree: Tree, name: str) -> str:
 def _row(label: str, name: str, metric: Tree, lang: str) -> str:
     words = WORDS[lang]
     if metric["difference"] is None:
-        return words["nothing"].format(name=label, why=metric["difference_reason"])
+        return words["nothing"].format(name=label, why=sentence(metric["difference_reason"], lang))
     holm = "" if metric["p_holm"] is None else words["holm"].format(p=metric["p_holm"])
     p = "" if metric["p_value"] is None else words["p"].format(p=metric["p_value"], holm=holm)
     n_left = metric["n_only_a"] + metric["n_only_b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rag_judge.report.html_numbers import sentence
 from rag_judge.report.terminal import printable
 
 Tree = Mapping[str, Any]
@@ -166,7 +167,7 @@ def estimate_text(tree: Tree, name: str, lang: str, *, percent: bool = True) -> 
     """'83 % [69 %, 92 %] (n = 40)', or n/a and why."""
     estimate = tree.get(name)
     if estimate is None:
-        return WORDS[lang]["none"].format(why=printable(str(tree.get(f"{name}_reason", "?"))))
+        return WORDS[lang]["none"].format(why=printable(sentence(str(tree.get(f"{name}_reason", "?")), lang)))
     value, low, high = estimate["value"], estimate["low"], estimate["high"]
     form = ".0%" if percent else ".2f"
     interval = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"
@@ -334,7 +335,11 @@ def _field_lines(name: str, field: Tree, lang: str) -> list[str]:
         lines.append(words["corrected"].format(value=estimate_text(field, "corrected", lang), this_set=this_set))
     elif field["interval"] is not None:
         lines.append(words["interval"].format(low=field["interval"][0], high=field["interval"][1]))
-    reason = RULES_ZH[field["rule"]].format(reason=field["rule_reason"]) if lang == "zh" else field["rule_reason"]
+    reason = (
+        RULES_ZH[field["rule"]].format(reason=sentence(field["rule_reason"], lang))
+        if lang == "zh"
+        else field["rule_reason"]
+    )
     lines.append("  " + words["rule"].format(rule=field["rule"], reason=reason))
     n_labelled = field["n_open"] + sum(field["confusion"].values())
     if field["n_open"] > 0.1 * n_labelled:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from rag_judge.addresses import public_url
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, find_run
 from rag_judge.calls import send_all
 from rag_judge.cases import CaseSet
+from rag_judge.cli import app
 from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.grading import CaseGrading, GradingPlan, decision_of
 from rag_judge.journal import Journal, RecordedJudge, RecordedReplies
@@ -508,3 +510,10 @@ def test_the_deadline_ends_the_collecting_too_and_a_later_one_goes_on(tmp_path: 
         folder = find_run(tmp_path / "runs", "2026-01-31-run")
         result = run(resumed_request(folder, {"deadline": "1h"}, {}), timed, folder)
         assert (result.summary["n_answered"], len(rag.requests)) == (6, 6)
+
+
+def test_an_unfinished_run_is_listed_with_its_judge_and_cases(tmp_path: Path) -> None:
+    with JudgeServer(lambda _: verdict()) as server:
+        stopped(request(tmp_path, server.base_url, cache=False, max_calls=3, concurrency=1), "the limit of 3 calls")
+    listed = CliRunner().invoke(app, ["runs", "--out", str(tmp_path / "runs")])
+    assert "2026-01-31-run  incomplete  cases=6  judge=judge-1" in listed.output

@@ -12,7 +12,7 @@ from rag_judge.dialect import PROBE_QUESTION
 from rag_judge.grading import vote_of
 from rag_judge.records import Call, Reply, Unscored
 from rag_judge.token_counts import PART_MARK, TokenCount, is_cut, parts_of, token_count
-from tests.misbehaviour import SERVER_ERROR, JudgeRequest, Misbehaviour, Respond, completion
+from tests.misbehaviour import SERVER_ERROR, JudgeRequest, Respond, completion
 from tests.servers import JudgeServer
 from tests.test_dialect import PROMPT, VERDICT, ask, call, reply_of
 
@@ -151,22 +151,28 @@ def test_a_server_that_counts_only_what_its_prompt_cache_lacks_is_not_accused() 
     assert all(isinstance(result, Reply) and result.cut is None for result in results)
 
 
-@pytest.mark.parametrize(
-    "on_count",
-    [
-        pytest.param(lambda request: SERVER_ERROR, id="fails"),
-        pytest.param(lambda request: "no usage: a count of the default", id="counts otherwise"),
-    ],
-)
-def test_a_server_whose_parts_cannot_be_counted_keeps_its_votes(
-    on_count: Callable[[JudgeRequest], str | Misbehaviour],
-) -> None:
+def test_a_server_whose_parts_cannot_be_counted_keeps_its_votes() -> None:
     reads = holding(1_000_000, COUNTERS["words"])
-    with JudgeServer(reads, on_probe=reads, on_count=on_count) as server:
+    with JudgeServer(reads, on_probe=reads, on_count=lambda request: SERVER_ERROR) as server:
         results, _ = ask(server, [call(n, ENGLISH * (100 + n)) for n in range(3)])
         n_counted = len(server.counted)
     assert reply_of(results).cut is None
     assert n_counted <= 12
+
+
+def test_a_reply_from_a_smaller_server_behind_the_same_address_is_told_by_a_fresh_count() -> None:
+    large = holding(1_000_000, COUNTERS["tokens"])
+    small = holding(2_000, COUNTERS["tokens"])
+
+    def balanced(request: JudgeRequest) -> Respond:
+        return small(request) if request.number == 2 else large(request)
+
+    calls = [call(n, f"{n}\n" + ENGLISH * 400) for n in range(4)]
+    with JudgeServer(balanced, on_probe=large, on_count=large) as server:
+        results, _ = ask(server, calls)
+        at_small = server.requests[1].text
+    cut = [isinstance(result, Reply) and result.cut is not None for result in results]
+    assert cut == [f"{n}\n" + ENGLISH in at_small for n in range(4)]
 
 
 def test_nothing_is_counted_in_halves_where_the_server_is_not_to_be_probed() -> None:

@@ -25,6 +25,46 @@ SENTENCES_ZH: Mapping[str, str] = {
     "no answer says what was retrieved": "没有回答给出检索结果",
     "no case without expectations has an answer and contexts with texts": "没有既无预期、又有回答和资料原文的用例",
     "no answer has contexts with texts": "没有回答带资料原文",
+    "a part of the cases has no label": "有一部分用例没有标注",
+    "a part of the judged cases has no label": "评审过的用例有一部分没有标注",
+    "both give one and the same rating on every case, so that kappa is 0/0": (
+        "双方在每条用例上都给同一个值,kappa 为 0/0"
+    ),
+    "both give one and the same verdict on every case, so that kappa is 0/0": (
+        "双方在每条用例上结论都相同且唯一,kappa 为 0/0"
+    ),
+    "fewer than two annotators": "标注人不足两名",
+    "fewer than two different ratings on cases with two or more of them": "有两人以上标注的用例里,不同的取值不足两个",
+    "no case has both ratings": "没有用例同时有双方的评分",
+    "no case has both scores": "没有用例同时有双方的分数",
+    "no case has both verdicts": "没有用例同时有双方的结论",
+    "no case is labelled": "没有用例有标注",
+    "no case with a verdict": "没有用例得出结论",
+    "no two labelled cases differ in length": "已标注的用例长度都一样",
+    "of yes and no answers alone": "只对是/否类回答计算",
+    "one of the two rates has no interval": "两个比例之一没有区间",
+    "some cases entered the review with unknown probability": "有用例不是按已知概率入样的",
+    "some cases entered the review with unknown probability, so that the labels stand for themselves": (
+        "有用例不是按已知概率入样的,标注只代表它们自己"
+    ),
+    "the judge failed no case, so that nothing shows what its fails are worth": (
+        "评审没有判过不通过,无从得知它的“不通过”值多少"
+    ),
+    "the judge passed no case, so that nothing shows what its passes are worth": (
+        "评审没有判过通过,无从得知它的“通过”值多少"
+    ),
+    "the judge says the same of every case": "评审对每条用例说法都一样",
+    "the judge's verdicts carry no usable information about the human's": "评审的结论对人的结论没有任何可用信息",
+    "no case that the judge failed is labelled": "评审判不通过的用例没有一条有标注",
+    "no case that the judge passed is labelled": "评审判通过的用例没有一条有标注",
+    "no case was decided by both judges": "没有用例两个评审都有结论",
+    "no judged case states an expectation": "评审过的用例都没有写明预期",
+    "no judged case states whether a refusal is expected": "评审过的用例都没有写明是否应拒答",
+    "no labelled case fails by human judgement": "已标注的用例没有一条是人判不通过的",
+    "no labelled case passes by human judgement": "已标注的用例没有一条是人判通过的",
+    "no question has a verdict in both runs": "没有问题在两次运行中都有结论",
+    "no question has a value in both runs": "没有问题在两次运行中都有数值",
+    "no common question": "没有共同的问题",
     "all cases": "全部用例",
     "drawn cases, standing for all answered ones": "抽中的用例，代表全部已答用例",
     "the cases that the judge saw before a limit was reached, which is no random part": (
