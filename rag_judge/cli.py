@@ -69,6 +69,7 @@ from rag_judge.options import (
 )
 from rag_judge.printing import print_json, print_plan, print_run, so_far_printed
 from rag_judge.progress import Voice
+from rag_judge.quick_start import app_for
 from rag_judge.report.terminal import printable
 from rag_judge.review_commands import bias, compare_judges, review_app
 
@@ -365,7 +366,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
-        app()
+        app_for(app, sys.argv[1:])()
     except RagJudgeError as error:
         print("\n".join(f"rag-judge: {printable(line)}" for line in str(error).split("\n")), file=sys.stderr)
         sys.exit(error.exit_code)

@@ -169,6 +169,7 @@ READING_ORDER = [
     "ab_command",
     "compare_command",
     "review_commands",
+    "quick_start",
     "cli",
 ]
 
