@@ -103,6 +103,7 @@ def test_the_right_passages_are_the_relevant_chunks_that_the_tenant_may_read(tmp
         (Answer("q", "It runs for 14 days."), "right"),  # a system that does not say what it was given
         (Answer("q", "It runs for 30 days.", (context("trial#1"),)), "wrong"),
         (Answer("q", "It runs for 14 days.", (context("prices#1"),)), "not_taken"),
+        (Answer("q", "It runs for 30 days.", ()), "not_taken"),  # what came back is not what was given
         (Answer("q", error="HTTP 400"), "failed"),
         (Answer("q", None, (context("trial#1"),)), "failed"),
     ],

@@ -154,3 +154,14 @@ def test_labels_of_another_run_correct_a_rate_and_the_assumption_is_printed(tmp_
     assert tree["raw"] == pytest.approx((p + spec - 1) / (sens + spec - 1))
     other = graded(tmp_path, "two", half, n=40)
     assert external_calibration(other, calibrated)["same_model"] is False
+
+
+def test_the_table_of_a_run_has_what_people_said_beside_what_the_judge_did(tmp_path: Path) -> None:
+    judged_run = graded(tmp_path, "lenient", lenient)
+    assert "n_labels" not in judged_run.run.table().columns
+    label_all(judged_run, tmp_path, [True] * 9 + [False] * 2)
+    table = judged_run.run.table().set_index("id")
+    assert (bool(table.loc["q0", "human_passed"]), bool(table.loc["q10", "human_passed"])) == (True, False)
+    assert dict(table["n_labels"]) == {**{f"q{n}": 1 for n in range(11)}, "q11": 0}
+    assert bool(table["human_passed"].isna()["q11"])
+    assert bool(table.loc["q0", "judge_pass"])

@@ -517,3 +517,12 @@ def test_an_unfinished_run_is_listed_with_its_judge_and_cases(tmp_path: Path) ->
         stopped(request(tmp_path, server.base_url, cache=False, max_calls=3, concurrency=1), "the limit of 3 calls")
     listed = CliRunner().invoke(app, ["runs", "--out", str(tmp_path / "runs")])
     assert "2026-01-31-run  incomplete  cases=6  judge=judge-1" in listed.output
+
+
+@pytest.mark.parametrize("deadline", ["0s", "0.001s"])
+def test_a_deadline_before_the_first_call_ends_as_any_other_and_is_resumed(tmp_path: Path, deadline: str) -> None:
+    with JudgeServer(lambda _: verdict()) as server:
+        folder = stopped(request(tmp_path, server.base_url, cache=False, deadline=deadline), "the deadline has passed")
+        assert (len(server.probes), len(server.requests)) == (0, 0)
+        result = run(resumed_request(folder, {"deadline": "1h"}, {}), world(), folder)
+    assert result.exit_code == 0

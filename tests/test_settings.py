@@ -115,3 +115,12 @@ def test_a_misspelt_variable_is_named_and_one_that_the_settings_use_is_not(tmp_p
     text = "[judge]\napi_key_env = 'RAG_JUDGE_KEY'\n[endpoint]\nheaders = {A = 'Bearer ${RAG_JUDGE_TOKEN}'}\n"
     given = dict.fromkeys(("RAG_JUDGE_REPEAT", "RAG_JUDGE_K", "RAG_JUDGE_KEY", "RAG_JUDGE_TOKEN", "HOME"), "5")
     assert unknown_variables(given, loaded(tmp_path, text)) == ["RAG_JUDGE_REPEAT"]
+
+
+def test_settings_of_an_older_version_have_todays_defaults_for_what_they_lack() -> None:
+    from rag_judge.settings import Settings, changed_settings, resumed_settings
+
+    old = {"run": {"k": 3}, "judge": {"model": "m"}, "endpoint": {}, "system": {}}
+    assert changed_settings(old, {}).gate == Settings().gate
+    resumed = resumed_settings(old, {"k": 3, "match": "exact", "deadline": "1h"}, Settings(), "runs/x")
+    assert (resumed.run.k, resumed.run.probe, resumed.judge.deadline) == (3, False, "1h")
