@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 
-from rag_judge.estimates import LEVEL, rate
+from rag_judge.estimates import LEVEL, rate, wilson_ends
 from rag_judge.records import Estimate, NoEstimate
 
 BEYOND = (1 - LEVEL) / 2  # chance that may be left outside either end of an interval
@@ -28,7 +27,7 @@ def clustered_rate(
     if not n or len(set(clusters)) == n:
         return rate(sum(values), n, nothing=nothing)
     p = sum(values) / n
-    low, high = _wilson(p, effective_n(values, clusters))
+    low, high = wilson_ends(p, effective_n(values, clusters))
     return Estimate(p, low, high, LEVEL, n, "wilson at the effective n of clusters")
 
 
@@ -65,7 +64,7 @@ def clustered_quantile(
         return NoEstimate(nothing)
     ordered = sorted(values)
     value = _quantile(ordered, q)
-    ends = _wilson(q, effective_n([one <= value for one in values], clusters))
+    ends = wilson_ends(q, effective_n([one <= value for one in values], clusters))
     low, high = (_quantile(ordered, end) for end in ends)
     if low == high:
         return Estimate(value, None, None, LEVEL, len(values), "none: too many values are equal")
@@ -78,13 +77,6 @@ def rows_for_quantile(q: float) -> int:
     With fewer the interval has no upper end: the quantile may lie above all that was seen.
     """
     return math.ceil(math.log(BEYOND) / math.log(q))
-
-
-def _wilson(p: float, n: float) -> tuple[float, float]:
-    z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return (0.0 if p == 0 else max(0.0, centre - half)), (1.0 if p == 1 else min(1.0, centre + half))
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 
 from rag_judge.errors import InputError
 from rag_judge.gate import Gated
-from rag_judge.pipeline.compare import compare
 from rag_judge.pipeline.gate import gate, rules_of
 from rag_judge.pipeline.pairwise import PairwiseRequest, pairwise
 from rag_judge.pipeline.review import ReviewedRun
@@ -76,7 +75,7 @@ def ab(cases: Path, a: Version, b: Version, settings: Settings, world: World) ->
         pairs = pairwise(PairwiseRequest(side_by_side, results[0].folder, results[1].folder), world)
     first, second = (ReviewedRun(result.folder.path) for result in results)
     gated = gate(second, first, settings)
-    comparison = compare(first, second, common=False, declared=settings.compare.metrics)
+    comparison = second.folder.read_json("comparison.json")  # as the gate has made it
     return Decided(results[0], results[1], pairs, comparison, gated)
 
 

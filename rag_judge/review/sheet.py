@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_judge.attribution import LAYER_OF
+from rag_judge.cases import turn_text
 from rag_judge.errors import InputError
 from rag_judge.records import Answer, Case, Mode, Value, VerdictField
 
@@ -111,14 +112,8 @@ def texts_of(case: Case, *answers: Answer) -> ReviewTexts:
         question=case.question,
         answers=tuple(a.answer or "" for a in answers),
         contexts=tuple(contexts[:1] if contexts.count(contexts[0]) == len(contexts) else contexts),
-        history=tuple(_turn(turn) for turn in case.history),
+        history=tuple(turn_text(turn) for turn in case.history),
     )
-
-
-def _turn(turn: Any) -> str:
-    if isinstance(turn, dict) and isinstance(turn.get("content"), str):
-        return f"{turn.get('role') or '-'}: {turn['content']}"
-    return turn if isinstance(turn, str) else json.dumps(turn, ensure_ascii=False)
 
 
 def make_sheet(
