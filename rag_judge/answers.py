@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,7 +29,9 @@ class AnswerSet:
         self._rows = RowFile(path)
         self.path = path
         self.sha256 = self._rows.sha256
-        self.offsets: dict[str, int] = {}
+        self.offsets: dict[str, int] = {}  # of each case's first answer
+        self._repeats: dict[str, dict[int, int]] = {}  # offsets by answer_no, of cases with several answers
+        self.most = 1  # answers to one case
         self.warnings: list[str] = []
         self.has_texts = False
         self.n_without_contexts = 0  # answers whose contexts, or a text of theirs, are missing: nothing to judge by
@@ -41,26 +43,31 @@ class AnswerSet:
             raise
 
     def _check_rows(self, case_ids: Container[str]) -> None:
-        lines: dict[str, int] = {}
+        lines: dict[str | tuple[str, int], int] = {}
         n_unknown = 0
         for row in self._rows:
             answer = answer_from_row(row)
-            if answer.id in lines:
+            key = (answer.id, answer.answer_no) if answer.answer_no else answer.id
+            if key in lines:
                 raise InputError(
-                    f"{row.where}: id {answer.id!r} stands twice, on lines {lines[answer.id]} and {row.line}; "
-                    "one answer a case is expected"
+                    f"{row.where}: id {answer.id!r} stands twice, on lines {lines[key]} and {row.line}; "
+                    "one answer a case is expected, or several that answer_no tells apart"
                 )
-            lines[answer.id] = row.line
+            lines[key] = row.line
             if answer.id not in case_ids:
                 n_unknown += 1
                 continue
-            self.offsets[answer.id] = row.offset
+            if answer.answer_no:
+                self._repeats.setdefault(answer.id, {})[answer.answer_no] = row.offset
+            else:
+                self.offsets[answer.id] = row.offset
             self.has_texts |= answer.answer is not None or answer.error is not None
             self.n_without_contexts += answer.error is None and not has_context_texts(answer)
             for name, value in answer.meta.items():
                 values = self.factors.setdefault(name, set())
                 if len(values) <= MAX_FACTOR_VALUES:
                     values.add(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        self._gather_repeats()
         if not self.offsets:
             raise InputError(
                 f"{self.path}: none of its {n_unknown} answers belongs to a case of the eval set; check the ids"
@@ -68,11 +75,42 @@ class AnswerSet:
         if n_unknown:
             self.warnings.append(f"{self.path}: {n_unknown} answers belong to no case of the eval set and are not used")
 
-    def get(self, case_id: str) -> Answer:
-        """The answer to a case. A case without a row gets an answer whose error says so."""
-        offset = self.offsets.get(case_id)
+    def _gather_repeats(self) -> None:
+        for case_id, places in self._repeats.items():
+            if case_id in self.offsets:
+                places[0] = self.offsets[case_id]
+            self.offsets[case_id] = places[min(places)]
+            self.most = max(self.most, len(places))
+        n_missing = self.most * len(self.offsets) - self.n_answers
+        if n_missing:
+            self.warnings.append(
+                f"{self.path}: {self.most} answers a case, but {n_missing} of them are missing; they count as no answer"
+            )
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers the cases have together."""
+        return len(self.offsets) + sum(len(places) - 1 for places in self._repeats.values())
+
+    def numbers(self, case_id: str) -> list[int]:
+        """The numbers of a case's answers, as many as any case has: those that are missing are counted, too."""
+        known = sorted(self._repeats.get(case_id, (0,)))
+        unused = (number for number in range(2 * self.most) if number not in known)
+        return known + [next(unused) for _ in range(self.most - len(known))]
+
+    def of_case(self, case_id: str) -> Iterator[Answer]:
+        """Yield every answer to a case, `most` of them."""
+        return (self.get(case_id, number) for number in self.numbers(case_id))
+
+    def get(self, case_id: str, answer_no: int | None = None) -> Answer:
+        """The answer to a case: the first, or that of a number. One without a row is an answer whose error says so."""
+        places = self._repeats.get(case_id)
+        if answer_no is None or (places is None and answer_no == 0):
+            offset = self.offsets.get(case_id)
+        else:
+            offset = (places or {}).get(answer_no)
         if offset is None:
-            return Answer(case_id, error="no answer to this case in the answers file")
+            return Answer(case_id, error="no answer to this case in the answers file", answer_no=answer_no or 0)
         return answer_from_row(self._rows.read(offset))
 
     def copy_to(self, target: BinaryIO) -> None:
@@ -106,6 +144,7 @@ def answer_from_row(row: Row) -> Answer:
         meta=_meta(given.get("meta"), f"{row.where}: meta", row.is_text),
         latency_s=_number(given.get("latency_s"), f"{row.where}: latency_s", row.is_text),
         error=error_of(given.get("error")),
+        answer_no=_answer_no(given.get("answer_no"), f"{row.where}: answer_no", row.is_text),
     )
 
 
@@ -117,7 +156,8 @@ def has_context_texts(answer: Answer) -> bool:
 def answer_fields(answer: Answer) -> dict[str, Any]:
     """The answer as a JSON object that reads back as the same answer; what it does not state is left out."""
     stated = {name: value for name, value in dataclasses.asdict(answer).items() if value not in (None, {})}
-    stated.pop("answer_no")
+    if not answer.answer_no:
+        stated.pop("answer_no")
     return stated
 
 
@@ -145,6 +185,17 @@ def _number(value: Any, where: str, is_text: bool = False) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError(f"{where}: found {kind_of(value)}, expected a finite number")
     return float(value)
+
+
+def _answer_no(value: Any, where: str, is_text: bool) -> int:
+    """Which of several answers to one question this is; 0 where nothing says."""
+    if value is None:
+        return 0
+    if is_text and str(value).isascii() and str(value).isdigit():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**9:
+        raise InputError(f"{where}: found {kind_of(value)}, expected a whole number from 0")
+    return value
 
 
 def _meta(value: Any, where: str, is_text: bool) -> Mapping[str, Any]:

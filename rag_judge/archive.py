@@ -237,12 +237,24 @@ class FinishedRun:
         stem = "pairs" if self.manifest.get("kind") == "pairwise" else "cases"
         table = pd.read_parquet(self.folder.path / f"{stem}.parquet", dtype_backend="pyarrow")
         labels = self.folder.path / "review" / "labels.jsonl"
-        return table if not labels.exists() else table.join(pd.DataFrame(human_columns(labels, table["id"])))
+        if not labels.exists():
+            return table
+        ids = table["id"].mask(table["id"].duplicated(), "")  # of several answers people review the first
+        return table.join(pd.DataFrame(human_columns(labels, ids)))
 
 
-def case_rows_of(run: FinishedRun) -> list[CaseRow]:
-    """The rows of a finished run's case table, in snapshot order; columns that are not known here are left out."""
-    return [CaseRow(**row) for row in _kept_rows(run.folder.path / "cases.parquet", CaseRow)]
+def case_rows_of(run: FinishedRun, *, every_answer: bool = False) -> list[CaseRow]:
+    """The rows of a finished run's case table, in snapshot order; columns that are not known here are left out.
+
+    Of several answers to a case the first alone, which is the one that people review; with `every_answer` all.
+    """
+    rows = [CaseRow(**row) for row in _kept_rows(run.folder.path / "cases.parquet", CaseRow)]
+    if every_answer or all(row.answer_no is None for row in rows):
+        return rows
+    first: dict[str, CaseRow] = {}
+    for row in rows:
+        first.setdefault(row.id, row)
+    return list(first.values())
 
 
 def pair_rows_of(run: FinishedRun) -> list[PairRow]:

@@ -51,6 +51,8 @@ def reply_key(server: str, call: Call, body: Mapping[str, Any]) -> str:
         "variant": call.variant,
         "body": body,
     }
+    if call.answer_no:
+        determining["answer_no"] = call.answer_no
     return hashlib.sha256(json.dumps(determining, sort_keys=True).encode()).hexdigest()
 
 

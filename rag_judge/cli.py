@@ -230,6 +230,9 @@ def collect(
     cases: Cases,
     out: Annotated[Path, typer.Option("--out", help="The answers file to write.")],
     endpoint: EndpointUrl = None,
+    repeat_answers: Annotated[
+        int, typer.Option("--repeat-answers", help="Answers to collect for each question; the questions stay the unit.")
+    ] = 1,
     set_values: SetValues = None,
     concurrency: Annotated[int | None, typer.Option("--concurrency", help="Questions asked at once. [4]")] = None,
     timeout_s: Annotated[float | None, typer.Option("--timeout-s", help="Seconds one answer may take. [60]")] = None,
@@ -253,7 +256,7 @@ def collect(
         settings = load_settings(config, world.environment, flags)
         for name in unknown_variables(world.environment, settings):
             voice.say(f"warning: the environment variable {name} is no setting of rag-judge")
-        collected = pipeline.collect(cases, out, settings, world)
+        collected = pipeline.collect(cases, out, settings, world, repeat_answers)
     n_all = collected.n_kept + collected.n_asked
     if as_json:
         print_json({"out": str(out), "n_answers": n_all, **asdict(collected)})

@@ -2,10 +2,14 @@
 
 A case counts for a metric where both runs have a value of it; what is left out is counted. Nothing is called better
 because of a factor that was not recorded, and a difference that is smaller than the judge's own flips says so.
+
+Where a question was answered several times, it counts once, with the mean over its answers: however often questions
+are asked again, there are no more of them, and a lucky draw is no improvement.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +18,13 @@ from typing import Any
 from rag_judge.errors import InputError
 from rag_judge.estimates import LEVEL, mean_in_unit, rate
 from rag_judge.paired import changes, holm, mcnemar_p, mean_difference, sign_flip_p
-from rag_judge.planning import smallest_detectable_difference
+from rag_judge.planning import smallest_detectable_difference, smallest_detectable_mean
 from rag_judge.records import CaseRow, NoEstimate
 from rag_judge.summary import put
 
 Tree = dict[str, Any]
 Value = bool | float | None
+Question = tuple[Sequence[CaseRow], Sequence[CaseRow]]  # its rows in A and in B: one each, or one an answer
 
 
 def _correctness(row: CaseRow) -> bool | None:
@@ -115,39 +120,49 @@ def compare_runs(a: Side, b: Side, *, common: bool, declared: Sequence[str], see
         "declared": list(declared),
         "metrics": metrics,
         "corrected": None,
-        "changed_cases": [_changed(one, other) for one, other in pairs if one.outcome != other.outcome],
+        "changed_cases": [found for question in pairs if (found := _changed(*question)) is not None],
     }
     tree["remarks"] = remarks(tree, a, b)
     return tree
 
 
-def paired_rows(
-    a: Sequence[CaseRow], b: Sequence[CaseRow]
-) -> tuple[list[tuple[CaseRow, CaseRow]], dict[str, list[str]]]:
+def paired_rows(a: Sequence[CaseRow], b: Sequence[CaseRow]) -> tuple[list[Question], dict[str, list[str]]]:
     """The cases that both runs were asked, by id and the hash of the question; and the ids of the others, by why."""
-    of_b = {row.id: row for row in b}
-    ids_a = {row.id for row in a}
-    pairs, changed, only_a = [], [], []
-    for row in a:
-        other = of_b.get(row.id)
-        if other is None:
-            only_a.append(row.id)
-        elif other.question_sha256 != row.question_sha256 and None not in (other.question_sha256, row.question_sha256):
-            changed.append(row.id)
+    of_a, of_b = _by_question(a), _by_question(b)
+    pairs: list[Question] = []
+    changed, only_a = [], []
+    for case_id, rows in of_a.items():
+        others = of_b.get(case_id)
+        if others is None:
+            only_a.append(case_id)
+        elif len({row.question_sha256 for row in (*rows, *others)} - {None}) > 1:
+            changed.append(case_id)
         else:
-            pairs.append((row, other))
-    only_b = [row.id for row in b if row.id not in ids_a]
-    return pairs, {"only_a": only_a, "only_b": only_b, "changed_question": changed}
+            pairs.append((rows, others))
+    return pairs, {"only_a": only_a, "only_b": [i for i in of_b if i not in of_a], "changed_question": changed}
 
 
-def _metric(metric: Metric, pairs: Sequence[tuple[CaseRow, CaseRow]], seed: int) -> Tree:
-    values = [(metric.value(one), metric.value(other)) for one, other in pairs]
+def _by_question(rows: Sequence[CaseRow]) -> dict[str, list[CaseRow]]:
+    found: dict[str, list[CaseRow]] = {}
+    for row in rows:
+        found.setdefault(row.id, []).append(row)
+    return found
+
+
+def _value(metric: Metric, rows: Sequence[CaseRow]) -> Value:
+    """A question's value: of its answer, or the mean over those of its answers that have one."""
+    known = [value for row in rows if (value := metric.value(row)) is not None]
+    return known[0] if len(rows) == 1 and known else math.fsum(known) / len(known) if known else None
+
+
+def _metric(metric: Metric, pairs: Sequence[Question], seed: int) -> Tree:
+    values = [(_value(metric, one), _value(metric, other)) for one, other in pairs]
     both = [(x, y) for x, y in values if x is not None and y is not None]
     one_sided = Counter("only_a" if y is None else "only_b" for x, y in values if (x is None) != (y is None))
     tree: Tree = {"n": len(both), "n_only_a": one_sided["only_a"], "n_only_b": one_sided["only_b"]}
     first, second = [float(x) for x, _ in both], [float(y) for _, y in both]
     nothing = "no question has a value in both runs"
-    if metric.is_share:
+    if metric.is_share and all(len(rows) == 1 for question in pairs for rows in question):
         put(tree, "a", rate(int(sum(first)), len(both), nothing=nothing))
         put(tree, "b", rate(int(sum(second)), len(both), nothing=nothing))
         changed = changes([bool(x) for x, _ in both], [bool(y) for _, y in both])
@@ -164,7 +179,7 @@ def _metric(metric: Metric, pairs: Sequence[tuple[CaseRow, CaseRow]], seed: int)
         p = sign_flip_p(apart, seed) if apart else None
         tree["p_value"] = None if isinstance(p, NoEstimate) else p
         tree["test"] = "sign flips over questions"
-        tree["smallest_detectable"] = None
+        tree["smallest_detectable"] = smallest_detectable_mean(apart)
     up = sum(y > x for x, y in zip(first, second, strict=True))
     down = sum(y < x for x, y in zip(first, second, strict=True))
     tree["won"], tree["lost"] = (up, down) if metric.higher_is_better else (down, up)
@@ -172,16 +187,25 @@ def _metric(metric: Metric, pairs: Sequence[tuple[CaseRow, CaseRow]], seed: int)
     return tree
 
 
-def _changed(one: CaseRow, other: CaseRow) -> Tree:
-    return {
-        "id": one.id,
-        "outcome_a": one.outcome,
-        "outcome_b": other.outcome,
-        "cause_a": one.cause,
-        "cause_b": other.cause,
-        "layer_a": one.layer,
-        "layer_b": other.layer,
-    }
+def _changed(one: Sequence[CaseRow], other: Sequence[CaseRow]) -> Tree | None:
+    """How a question ended in A and in B; None where it ended alike."""
+    ends = [_end(rows) for rows in (one, other)]
+    if ends[0]["outcome"] == ends[1]["outcome"]:
+        return None
+    named = {f"{name}_{side}": end[name] for name in ends[0] for side, end in zip("ab", ends, strict=True)}
+    return {"id": one[0].id, **named}
+
+
+def _end(rows: Sequence[CaseRow]) -> Tree:
+    """The outcome of more than half of a question's answers, else undecided, with the cause that is named most."""
+    outcomes = Counter(row.outcome for row in rows)
+    outcome, n = outcomes.most_common(1)[0]
+    causes = Counter((row.cause, row.layer) for row in rows if row.outcome == outcome)
+    if 2 * n <= len(rows):
+        outcome, causes = "undecided", Counter()
+    cause, layer = causes.most_common(1)[0][0] if causes else (None, None)
+    end: Tree = {"outcome": outcome, "cause": cause, "layer": layer}
+    return end if len(rows) == 1 else end | {"outcomes": dict(outcomes)}
 
 
 # --- what differs --------------------------------------------------------------------------------------------------

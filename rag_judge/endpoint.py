@@ -91,6 +91,9 @@ def open_endpoint(settings: EndpointSettings, environment: Mapping[str, str], va
     return Endpoint(settings, url, headers, values)
 
 
+Numbered = tuple[str, int]  # a case's id, and which of several answers to it
+
+
 class Collection:
     """Answers on their way: a file that grows by a line an answer and survives a kill; complete, it is put in order."""
 
@@ -98,8 +101,8 @@ class Collection:
         """Open or create the growing file; a half-written last line is dropped."""
         self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._kept: dict[str, tuple[str, int]] = {}  # case id -> key, offset; answers without an error only
-        self._all: dict[str, int] = {}
+        self._kept: dict[Numbered, str] = {}  # key of what was asked; answers without an error only
+        self._all: dict[Numbered, int] = {}  # offsets
         self._size = 0
         with path.open("rb") as file:
             for raw in file:
@@ -111,16 +114,16 @@ class Collection:
                 self._size += len(raw)
 
     def _note(self, entry: Mapping[str, Any], offset: int) -> None:
-        case_id = entry["row"]["id"]
-        self._all[case_id] = offset
+        numbered = (entry["row"]["id"], entry["row"].get("answer_no", 0))
+        self._all[numbered] = offset
         if entry["row"].get("error") is None:
-            self._kept[case_id] = (entry["key"], offset)
+            self._kept[numbered] = entry["key"]
         else:
-            self._kept.pop(case_id, None)
+            self._kept.pop(numbered, None)
 
-    def holds(self, case: Case, key: str) -> bool:
-        """True when an answer to this very question is on disk; one that failed is asked again."""
-        return self._kept.get(case.id, ("", 0))[0] == key
+    def holds(self, case: Case, key: str, answer_no: int = 0) -> bool:
+        """True when this answer to this very question is on disk; one that failed is asked again."""
+        return self._kept.get((case.id, answer_no)) == key
 
     def append(self, key: str, row: Mapping[str, Any]) -> None:
         """Write one answer."""
@@ -130,17 +133,17 @@ class Collection:
         self._note(entry, self._size)
         self._size += len(raw)
 
-    def rows(self, case_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """The answers in the order of the cases."""
+    def rows(self, wanted: Iterable[Numbered]) -> Iterator[dict[str, Any]]:
+        """The answers with these case ids and numbers, in this order; one that is not there is left out."""
         with self._path.open("rb") as file:
-            for case_id in case_ids:
-                if case_id in self._all:
-                    file.seek(self._all[case_id])
+            for numbered in wanted:
+                if numbered in self._all:
+                    file.seek(self._all[numbered])
                     yield json.loads(file.readline())["row"]
 
-    def write_to(self, target: BinaryIO, case_ids: Iterable[str]) -> None:
-        """Write the answers as JSON Lines, in the order of the cases."""
-        for row in self.rows(case_ids):
+    def write_to(self, target: BinaryIO, wanted: Iterable[Numbered]) -> None:
+        """Write the answers with these case ids and numbers as JSON Lines."""
+        for row in self.rows(wanted):
             target.write(json_line(row))
 
     def close(self, *, and_remove: bool = False) -> None:
@@ -166,8 +169,9 @@ async def ask_all(
     collection: Collection,
     on_progress: Callable[[Collected], None] = lambda collected: None,
     is_late: Callable[[], bool] = lambda: False,
+    n_answers: int = 1,
 ) -> Collected:
-    """Ask the endpoint every question that the collection does not hold.
+    """Ask the endpoint every question that the collection does not hold, `n_answers` times, round after round.
 
     Raises CannotGoOn when ten questions in a row fail, or when all do, and LimitReached once `is_late`: questions on
     their way are waited for. What was answered is kept.
@@ -176,7 +180,8 @@ async def ask_all(
 
     import aiohttp
 
-    asking = _Asking(iter(cases), endpoint, collection, on_progress, is_late)
+    waiting = ((case, number) for number in range(n_answers) for case in cases)
+    asking = _Asking(waiting, endpoint, collection, on_progress, is_late, numbered=n_answers > 1)
     limit = aiohttp.ClientTimeout(total=endpoint.settings.timeout_s)
     try:
         async with (
@@ -195,12 +200,15 @@ class _Asking:
 
     def __init__(
         self,
-        waiting: Iterator[Case],
+        waiting: Iterator[tuple[Case, int]],
         endpoint: Endpoint,
         collection: Collection,
         on_progress: Callable[[Collected], None],
         is_late: Callable[[], bool],
+        *,
+        numbered: bool,
     ) -> None:
+        self._numbered = numbered
         self._waiting, self._endpoint, self._collection = waiting, endpoint, collection
         self._on_progress, self._is_late = on_progress, is_late
         self._stopped_late = False
@@ -210,16 +218,16 @@ class _Asking:
 
     async def work(self, session: aiohttp.ClientSession) -> None:
         """Ask one waiting question after another; each is taken by one worker, when its turn comes."""
-        for case in self._waiting:
+        for case, number in self._waiting:
             key = self._endpoint.key(case)
-            if self._collection.holds(case, key):
+            if self._collection.holds(case, key, number):
                 self._collected.n_kept += 1
                 continue
             if self._is_late():
                 self._stopped_late = True
                 return
             row = await _ask(case, self._endpoint, session)
-            self._collection.append(key, row)
+            self._collection.append(key, row | {"answer_no": number} if self._numbered else row)
             self._count(row.get("error"))
             self._on_progress(self._collected)
 

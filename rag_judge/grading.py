@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,6 +61,7 @@ class Repeats:
     plan: GradingPlan
     order: str | None
     messages: Callable[[int], tuple[Mapping[str, str], ...]]  # of one repeat
+    answer_no: int = 0  # which of several answers to the case
 
     def walk(self, replies: Mapping[str, Result]) -> Walk:
         """Go through the planned repeats as far as replies are known."""
@@ -111,7 +112,9 @@ class Repeats:
                 "type": "json_schema",
                 "json_schema": {"name": "verdict", "strict": True, "schema": schema},
             }
-        call = Call("", self.case_id, repeat, self.order, variant, messages, parameters, self.plan.judge)
+        call = Call(
+            "", self.case_id, repeat, self.order, variant, messages, parameters, self.plan.judge, self.answer_no
+        )
         return replace(call, call_id=call_id(self.plan, self.prompt.version, call))
 
 
@@ -133,7 +136,7 @@ class CaseGrading:
     @property
     def repeats(self) -> Repeats:
         """The planned repeats of the case."""
-        return Repeats(self.case.id, self.prompt, self.plan, None, self.messages)
+        return Repeats(self.case.id, self.prompt, self.plan, None, self.messages, self.answer.answer_no)
 
     def next_call(self, replies: Mapping[str, Result]) -> Call | None:
         """The call that is needed next, given the replies so far by call id; None when the case is finished."""
@@ -149,6 +152,22 @@ class CaseGrading:
 
     def _varied(self, repeat: int) -> Answer:
         return with_contexts_varied(self.answer, self.plan.seed, repeat)
+
+
+@dataclass(slots=True)
+class AnswersGrading:
+    """One case with each of its answers, asked about one after the other."""
+
+    case_id: str
+    answers: Sequence[CaseGrading]
+
+    def next_call(self, replies: Mapping[str, Result]) -> Call | None:
+        """The call that is needed next, of the first answer that is not finished; None when all are."""
+        for grading in self.answers:
+            call = grading.next_call(replies)
+            if call is not None:
+                return call
+        return None
 
 
 @dataclass(slots=True)
@@ -252,4 +271,6 @@ def call_id(plan: GradingPlan, prompt_version: str, call: Call) -> str:
         "messages": [dict(message) for message in call.messages],
         "parameters": dict(call.parameters),
     }
+    if call.answer_no:  # two answers of the same words are still two
+        determining["answer_no"] = call.answer_no
     return hashlib.sha256(json.dumps(determining, sort_keys=True).encode()).hexdigest()[:40]

@@ -190,7 +190,7 @@ class RecordedReplies:
     def __init__(self, path: Path) -> None:
         """Read the journal once; of two lines of one call the later counts. A missing journal holds nothing."""
         self._file = path.open("rb") if path.exists() else io.BytesIO()
-        self._offsets: dict[str, dict[tuple[int, str | None, int, str | None], int]] = {}
+        self._offsets: dict[str, dict[tuple[int, str | None, int, int, str | None], int]] = {}
         self.cost = JournalCost(resent=n_resent(path))
         try:
             self._load(path)
@@ -204,18 +204,21 @@ class RecordedReplies:
             entry = _entry(raw)
             if entry is None or not {"case_id", "repeat", "variant", "sent", "model", "usage"} <= entry.keys():
                 raise InputError(f"{path}:{number}: not a line of the call journal; the file was changed")
-            place = (entry.get("judge", 0), entry.get("order"), entry["repeat"], entry["variant"])
+            judge, order, answer_no = entry.get("judge", 0), entry.get("order"), entry.get("answer_no", 0)
+            place = (judge, order, answer_no, entry["repeat"], entry["variant"])
             of_case = self._offsets.setdefault(entry["case_id"], {})
             self.cost.add(entry, is_new=place not in of_case)
             self.cost.cached += bool(entry.get("cached"))  # a line that replaces another never replaces a cached one
             of_case[place] = offset
             offset += len(raw)
 
-    def of_case(self, case_id: str, order: str | None = None, judge: int = 0) -> dict[tuple[int, str | None], Result]:
-        """The replies of one judge to one case, or to one order of a pair, by (repeat, variant)."""
+    def of_case(
+        self, case_id: str, order: str | None = None, judge: int = 0, answer_no: int = 0
+    ) -> dict[tuple[int, str | None], Result]:
+        """The replies of one judge to one answer to a case, or to one order of a pair, by (repeat, variant)."""
         found = {}
-        for (of_judge, of_order, repeat, variant), offset in self._offsets.get(case_id, {}).items():
-            if (of_judge, of_order) == (judge, order):
+        for (of_judge, of_order, of_answer, repeat, variant), offset in self._offsets.get(case_id, {}).items():
+            if (of_judge, of_order, of_answer) == (judge, order, answer_no):
                 self._file.seek(offset)
                 found[repeat, variant] = _result(json.loads(self._file.readline()))
         return found

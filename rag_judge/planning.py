@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, stdev
 
 from rag_judge.estimates import LEVEL, wilson_ends
 from rag_judge.poststratification import Stratum
@@ -113,6 +113,16 @@ def smallest_detectable_difference(
         middle = (low + high) / 2
         low, high = (middle, high) if missing(middle) > 0 else (low, middle)
     return high
+
+
+def smallest_detectable_mean(differences: Sequence[float], power: float = POWER, level: float = LEVEL) -> float | None:
+    """The least mean of paired differences that so many questions find with this power, when they spread as these do.
+
+    None for fewer than two questions, and where all differ alike. Source: Miller 2024 (arXiv 2411.00640), section 5.
+    """
+    if len(differences) < 2 or min(differences) == max(differences):
+        return None
+    return (_z(0.5 + level / 2) + _z(power)) * stdev(differences) / math.sqrt(len(differences))
 
 
 def _z(p: float) -> float:

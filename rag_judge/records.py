@@ -341,6 +341,7 @@ class CaseRow:
     n_unsupported_figures: int | None = None  # in no context; only of cases that state no expectation
     probe: str | None = None  # how the answer to the right passages came out: right, wrong, not_taken, no_rule, failed
     suspicious: str | None = None  # what of the answer speaks to the judge: verdict, mark or order, with its words
+    answer_no: int | None = None  # which of several answers to the case; None where each case has one
 
 
 # --- two answers side by side -----------------------------------------------------------------------------------

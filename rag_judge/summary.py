@@ -2,15 +2,21 @@
 
 Every rate says over how many cases it is taken; a case that is left out of one is counted somewhere. No time, path,
 run name or cost stands in a summary, so that the same material gives the same bytes.
+
+Where cases have several answers, there is a row an answer, and the questions are the clusters: rates and counts are of
+answers, and their intervals those of so many questions, however often each was asked.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
+from rag_judge.clusters import clustered_rate
 from rag_judge.estimates import mean_in_unit, rate, scaled
 from rag_judge.records import CaseRow, Estimate, NoEstimate
 
@@ -37,7 +43,7 @@ def summarise(
     """
     answered = [row for row in rows if row.outcome != "no_answer"]
     summary: Tree = {
-        "n_cases": len(rows),
+        "n_cases": len({row.id for row in rows}),
         "n_answered": len(answered),
         "n_errors": len(rows) - len(answered),
         "by_type": _by_type(rows, is_sampled or is_part),
@@ -51,6 +57,8 @@ def summarise(
         "causes": _counts(row.cause for row in rows),
         "layers": _counts(row.layer for row in rows),
     }
+    if any(row.answer_no is not None for row in rows):
+        summary["repeats"] = _repeats(rows)
     if any(row.probe is not None for row in rows):
         summary["probes"] = _counts(row.probe for row in rows)
     if mode != "none":
@@ -72,8 +80,32 @@ def put(tree: Tree, name: str, estimate: Estimate | NoEstimate) -> None:
 
 def share(rows: Sequence[CaseRow], column: str, nothing: str) -> Estimate | NoEstimate:
     """The share of true among the rows where a true/false column is not empty."""
-    values = [value for row in rows if (value := getattr(row, column)) is not None]
-    return rate(sum(values), len(values), nothing=nothing)
+    return _share_of([row for row in rows if getattr(row, column) is not None], attrgetter(column), nothing)
+
+
+def _share_of(rows: Sequence[CaseRow], holds: Callable[[CaseRow], Any], nothing: str) -> Estimate | NoEstimate:
+    return clustered_rate([bool(holds(row)) for row in rows], [row.id for row in rows], nothing=nothing)
+
+
+def _mean(rows: Sequence[CaseRow], value: Callable[[CaseRow], float], seed: int, nothing: str) -> Estimate | NoEstimate:
+    """The mean over questions of the mean over a question's answers."""
+    of_question: dict[str, list[float]] = {}
+    for row in rows:
+        of_question.setdefault(row.id, []).append(value(row))
+    return mean_in_unit([math.fsum(v) / len(v) for v in of_question.values()], seed, nothing=nothing)
+
+
+def _repeats(rows: Sequence[CaseRow]) -> Tree:
+    """How the answers to one question differ: by rules, and by the judge."""
+    of_question: dict[str, list[CaseRow]] = {}
+    for row in rows:
+        of_question.setdefault(row.id, []).append(row)
+    tree: Tree = {"n_questions": len(of_question), "n_answers": len(rows)}
+    for name, column in (("rules_differ", "rule_correct"), ("judge_differs", "judge_pass")):
+        known = [{getattr(row, column) for row in of_one} - {None} for of_one in of_question.values()]
+        decided = [values for values in known if values]
+        put(tree, name, rate(sum(len(values) > 1 for values in decided), len(decided), nothing="nothing was decided"))
+    return tree
 
 
 def _counts(values: Iterable[str | None]) -> dict[str, int]:
@@ -104,7 +136,7 @@ def _retrieval(answered: Sequence[CaseRow], k: int, seed: int) -> Tree:
     nothing = "no answered case has both relevant documents and contexts with ids"
     put(tree, "hit", share(scored, "hit", nothing))
     for column in ("recall", "mrr", "ndcg", "precision"):
-        put(tree, column, mean_in_unit([getattr(row, column) for row in scored], seed, nothing=nothing))
+        put(tree, column, _mean(scored, attrgetter(column), seed, nothing))
     return tree
 
 
@@ -116,11 +148,11 @@ def _rules(answered: Sequence[CaseRow]) -> Tree:
     put(tree, "must_not_include", share(answered, "must_not_include_ok", "no answered case has must_not_include"))
     put(tree, "acceptable", share(answered, "acceptable_ok", "no answered case in scope has acceptable wordings"))
     stated = [row for row in answered if row.expect_refusal is not None and row.did_abstain is not None]
-    right = sum(row.did_abstain == row.expect_refusal for row in stated)
-    put(tree, "refusal", rate(right, len(stated), nothing="no answered case states whether a refusal is expected"))
+    nothing = "no answered case states whether a refusal is expected"
+    put(tree, "refusal", _share_of(stated, lambda row: row.did_abstain == row.expect_refusal, nothing))
     checked = [row for row in answered if row.n_citations is not None]
     return tree | {
-        "leaks": [row.id for row in answered if row.leak],
+        "leaks": list(dict.fromkeys(row.id for row in answered if row.leak)),
         "n_leak_checked": sum(bool(row.leak_checked) for row in answered),
         "citations": {
             "dangling": sum(row.n_dangling_citations or 0 for row in checked),
@@ -134,14 +166,15 @@ def _answers(answered: Sequence[CaseRow], seed: int) -> Tree:
     stated = [row for row in answered if _states_something(row)]
     tree: Tree = {"n_without_expectation": len(answered) - len(stated)}
     put(tree, "declined", share(answered, "did_abstain", "no answer has a text"))
-    known = [row.n_contexts for row in answered if row.n_contexts is not None]
-    put(tree, "no_context", rate(sum(n == 0 for n in known), len(known), nothing="no answer says what was retrieved"))
-    figures = [row.n_unsupported_figures for row in answered if row.n_unsupported_figures is not None]
+    known = [row for row in answered if row.n_contexts is not None]
+    put(tree, "no_context", _share_of(known, lambda row: row.n_contexts == 0, "no answer says what was retrieved"))
+    figures = [row for row in answered if row.n_unsupported_figures is not None]
     nothing = "no case without expectations has an answer and contexts with texts"
-    put(tree, "unsupported_figures", rate(sum(n > 0 for n in figures), len(figures), nothing=nothing))
-    supported = [row.lexical_support for row in answered if row.lexical_support is not None]
-    put(tree, "lexical_support", mean_in_unit(supported, seed, nothing="no answer has contexts with texts"))
-    tree["suspicious"] = [row.id for row in answered if row.suspicious]
+    put(tree, "unsupported_figures", _share_of(figures, attrgetter("n_unsupported_figures"), nothing))
+    supported = [row for row in answered if row.lexical_support is not None]
+    nothing = "no answer has contexts with texts"
+    put(tree, "lexical_support", _mean(supported, attrgetter("lexical_support"), seed, nothing))
+    tree["suspicious"] = list(dict.fromkeys(row.id for row in answered if row.suspicious))
     return tree
 
 
@@ -184,12 +217,13 @@ def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool, has_pass_ru
     # A pass can be decided while `grounded` is not: such an answer counts neither as invented nor as supported.
     known = [row for row in graded if row.did_abstain or row.grounded is not None]
     claimed = [row for row in known if not row.did_abstain]
-    n_grounded = sum(bool(row.grounded) for row in claimed)
     has_grounded = any(row.grounded is not None for row in drawn)
     unknown = "no drawn case has this field decided" if graded and not has_grounded else None
-    n_known, n_claimed = (0, 0) if unknown else (len(known), len(claimed))
-    put(tree, "fabrication", rate(len(claimed) - n_grounded, n_known, nothing=unknown or nothing))
-    put(tree, "correctness", rate(n_grounded, n_claimed, nothing=unknown or "no graded case answered"))
+    if unknown:
+        known, claimed = [], []
+    invented = _share_of(known, lambda row: not row.did_abstain and not row.grounded, unknown or nothing)
+    put(tree, "fabrication", invented)
+    put(tree, "correctness", _share_of(claimed, attrgetter("grounded"), unknown or "no graded case answered"))
     tree["undecided"] = len(undecided)
     tree["unscored"] = _counts(row.unscored_reason for row in unscored)
     put(tree, "flip_rate", share(drawn, "flipped", "no case has its first two repeats read"))
@@ -203,12 +237,16 @@ def _judge(answered: Sequence[CaseRow], seed: int, is_sampled: bool, has_pass_ru
 
 def _scores(drawn: Sequence[CaseRow], seed: int, score_range: tuple[int, int]) -> Tree | None:
     """Mean and histogram of the decided scores; the mean's interval is computed on the unit scale."""
-    scores = [row.score for row in drawn if row.score is not None]
-    if not scores:
+    scored = [row for row in drawn if row.score is not None]
+    if not scored:
         return None
     low, high = score_range
-    unit = mean_in_unit([(score - low) / (high - low) for score in scores], seed)
-    tree: Tree = {"histogram": _counts(f"{score:g}" for score in scores)}
+
+    def in_unit(row: CaseRow) -> float:
+        return ((row.score or 0.0) - low) / (high - low)
+
+    unit = _mean(scored, in_unit, seed, "no score")
+    tree: Tree = {"histogram": _counts(f"{row.score:g}" for row in scored)}
     if isinstance(unit, Estimate):
         ends = [None if end is None else low + end * (high - low) for end in (unit.low, unit.high)]
         unit = Estimate(low + unit.value * (high - low), ends[0], ends[1], unit.level, unit.n, unit.method, unit.target)
@@ -233,9 +271,8 @@ def _end_to_end(rows: Sequence[CaseRow], is_sampled: bool, is_part: bool) -> Tre
 
 
 def _correct(rows: Sequence[CaseRow]) -> Estimate | NoEstimate:
-    n_passed = _n(rows, lambda row: row.outcome == "pass")
-    n_decided = n_passed + _n(rows, lambda row: row.outcome in ("fail", "no_answer"))
-    return rate(n_passed, n_decided, nothing="no case has a decided outcome")
+    decided = [row for row in rows if row.outcome in ("pass", "fail", "no_answer")]
+    return _share_of(decided, lambda row: row.outcome == "pass", "no case has a decided outcome")
 
 
 def _n(rows: Sequence[CaseRow], holds: Callable[[CaseRow], bool]) -> int:

@@ -77,41 +77,53 @@ def case_rows(
     replies: RecordedReplies | None = None,
     drawn: frozenset[str] | None = None,
 ) -> Iterator[CaseRow]:
-    """Yield the row of each case. `drawn`: the cases that the judge was to see; None for all that were answered."""
+    """Yield the row of each case, or of each answer to it where cases have several.
+
+    `drawn`: the cases that the judge was to see; None for all that were answered.
+    """
     for case in cases:
-        answer = answers.get(case.id)
-        if gave_no_answer(answer, judged=measures.judged):
-            yield _unanswered(case, answer)
-            continue
-        scores = ranking_scores(case, answer, measures)
-        rules = check(case, answer)
-        is_drawn = measures.judged and has_context_texts(answer) and (drawn is None or case.id in drawn)
-        decision, score = None, None
-        decisions: list[Decision] = []
-        if is_drawn and replies is not None:
-            prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
-            decisions = [
-                decision_of(replies.of_case(case.id, judge=j), prompt, measures.n_repeats, bool(rules.did_abstain))
-                for j in range(len(measures.models))
-            ]
-            decision = panel_decision(decisions, prompt.fields, pass_rule(prompt, bool(rules.did_abstain)))
-            score = score_of(prompt.fields)
-        probe = measures.probes.get(case.id)
-        graded = GradedCase(
-            case,
-            answer,
-            scores,
-            rules,
-            decision,
-            measures.judged,
-            judges_disagree=judges_disagree(decisions) if decisions else None,
-            corpus=measures.corpus,
-            match=measures.match,
-            gold=() if probe is None or measures.corpus is None else gold_passages(case, measures.corpus),
-            probe=probe,
-        )
-        row = _row(graded, rules, is_drawn, measures, None if score is None else score.name)
-        yield row if len(decisions) < 2 else _with_judges(row, measures.models, decisions)
+        for answer in answers.of_case(case.id):
+            row = _row_of(case, answer, measures, replies, drawn)
+            yield row if answers.most == 1 else replace(row, answer_no=answer.answer_no)
+
+
+def _row_of(
+    case: Case,
+    answer: Answer,
+    measures: Measures,
+    replies: RecordedReplies | None,
+    drawn: frozenset[str] | None,
+) -> CaseRow:
+    if gave_no_answer(answer, judged=measures.judged):
+        return _unanswered(case, answer)
+    rules = check(case, answer)
+    is_drawn = measures.judged and has_context_texts(answer) and (drawn is None or case.id in drawn)
+    decision, score = None, None
+    decisions: list[Decision] = []
+    if is_drawn and replies is not None:
+        prompt = measures.prompts[language_of(case.question, measures.prompt_lang, measures.prompts)]
+        did_abstain = bool(rules.did_abstain)
+        for judge in range(len(measures.models)):
+            kept = replies.of_case(case.id, judge=judge, answer_no=answer.answer_no)
+            decisions.append(decision_of(kept, prompt, measures.n_repeats, did_abstain))
+        decision = panel_decision(decisions, prompt.fields, pass_rule(prompt, did_abstain))
+        score = score_of(prompt.fields)
+    probe = measures.probes.get(case.id)
+    graded = GradedCase(
+        case,
+        answer,
+        ranking_scores(case, answer, measures),
+        rules,
+        decision,
+        measures.judged,
+        judges_disagree=judges_disagree(decisions) if decisions else None,
+        corpus=measures.corpus,
+        match=measures.match,
+        gold=() if probe is None or measures.corpus is None else gold_passages(case, measures.corpus),
+        probe=probe,
+    )
+    row = _row(graded, rules, is_drawn, measures, None if score is None else score.name)
+    return row if len(decisions) < 2 else _with_judges(row, measures.models, decisions)
 
 
 def ranking_scores(case: Case, answer: Answer, measures: Measures) -> RetrievalScores | None:

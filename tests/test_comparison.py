@@ -53,7 +53,7 @@ def test_questions_are_paired_by_id_and_hash_whatever_their_order() -> None:
     a = [row(1), row(2), row(3)]
     b = [row(3), replace(row(2), question_sha256="other"), row(4)]
     pairs, dropped = paired_rows(a, b)
-    assert [(one.id, other.id) for one, other in pairs] == [("q3", "q3")]
+    assert [(one.id, other.id) for (one,), (other,) in pairs] == [("q3", "q3")]
     assert dropped == {"only_a": ["q1"], "only_b": ["q4"], "changed_question": ["q2"]}
     with pytest.raises(InputError, match="only_a 1, only_b 1, changed_question 1"):
         compared(a, b)

@@ -276,7 +276,7 @@ def test_what_an_answer_lacks_is_said(answer: Answer, shown: str) -> None:
 
 
 def test_every_column_of_a_row_stands_on_the_page_or_is_left_out_on_purpose() -> None:
-    elsewhere = {"id", "type", "outcome", "cause", "layer", "evidence", "red_line"}
+    elsewhere = {"id", "type", "outcome", "cause", "layer", "evidence", "red_line", "answer_no"}
     not_for_people = {"leak_checked", "question_sha256"}
     shown = RULE_COLUMNS.keys() | RANKING_COLUMNS.keys() | JUDGE_COLUMNS.keys()
     assert shown | elsewhere | not_for_people == {field.name for field in dataclasses.fields(CaseRow)}

@@ -53,7 +53,7 @@ def export_run(run: FinishedRun, format_name: str, out: Path, *, overwrite: bool
     if out.exists() and not overwrite:
         raise InputError(f"{out}: already there; give another --out, or --overwrite to replace it")
     exported = Exported(format_name, str(out))
-    content = WRITERS[format_name](_graded(run), out, exported)
+    content = WRITERS[format_name](_graded(run, exported), out, exported)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         draft = out.with_name(f".{out.name}.part")
@@ -65,14 +65,18 @@ def export_run(run: FinishedRun, format_name: str, out: Path, *, overwrite: bool
     return exported
 
 
-def _graded(run: FinishedRun) -> list[_Graded]:
+def _graded(run: FinishedRun, exported: Exported) -> list[_Graded]:
     cases = CaseSet(run.folder.snapshot)
     answers = AnswerSet(run.folder.answers, cases.offsets)
     try:
         table = run.table()
         columns = table[["id", *_GRADES]].astype(object)
         rows = columns.where(columns.notna(), None).to_dict("records")
-        grades = {row["id"]: {str(name): value for name, value in row.items()} for row in rows}
+        grades: dict[str, dict[str, Any]] = {}
+        for row in rows:  # of several answers to a case the first is exported
+            grades.setdefault(row["id"], {str(name): value for name, value in row.items()})
+        if answers.most > 1:
+            exported.lost["further answers"] = len(answers.offsets)
         return [_Graded(case, answers.get(case.id), grades.get(case.id, {})) for case in cases]
     finally:
         answers.close()

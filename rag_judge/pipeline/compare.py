@@ -32,13 +32,13 @@ def compare(a: ReviewedRun, b: ReviewedRun, *, common: bool, declared: Sequence[
             raise InputError(f"{run.folder.path}: a pairwise comparison, not a run; name two runs")
     if a.folder.path.resolve() == b.folder.path.resolve():
         raise InputError(f"{a.folder.path}: the same run twice; name two runs")
-    rows = [case_rows_of(run.run) for run in (a, b)]
+    rows = [case_rows_of(run.run, every_answer=True) for run in (a, b)]
     sides = [
         Side(run.folder.run_id, of_run, run.run.manifest, run.run.summary)
         for run, of_run in zip((a, b), rows, strict=True)
     ]
     tree = compare_runs(sides[0], sides[1], common=common, declared=declared, seed=a.seed)
-    tree["corrected"] = _corrected(a, b, rows[0], rows[1])
+    tree["corrected"] = _corrected(a, b, case_rows_of(a.run), case_rows_of(b.run))
     tree["cost"] = {name: (run.run.manifest.get("cost") or {}).get("usd") for name, run in (("a", a), ("b", b))}
     tree["latency_s"] = {name: _latency(run) for name, run in (("a", a), ("b", b))}
     b.folder.write_json("comparison.json", tree)
@@ -104,5 +104,6 @@ def _latency(run: ReviewedRun) -> dict[str, Any] | None:
         closing(CaseSet(run.folder.snapshot)) as cases,
         closing(AnswerSet(run.folder.answers, cases.offsets)) as answers,
     ):
-        known = [s for case_id in cases.offsets if (s := answers.get(case_id).latency_s) is not None]
+        given = (answer for case_id in cases.offsets for answer in answers.of_case(case_id))
+        known = [answer.latency_s for answer in given if answer.latency_s is not None]
     return {"median": median(known), "n": len(known)} if known else None

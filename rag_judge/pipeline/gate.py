@@ -47,7 +47,7 @@ def gate(run: ReviewedRun, baseline: ReviewedRun | None, settings: Settings, *, 
         raise InputError(f"{run.folder.path}: a pairwise comparison has no gate; name a run")
     rules = rules_of(settings)
     comparison = None if baseline is None else compare(baseline, run, common=False, declared=settings.compare.metrics)
-    rows = case_rows_of(run.run)
+    rows = case_rows_of(run.run, every_answer=True)
     judge = run.run.manifest.get("judge") or {}
     bias = judge_bias(run) if judge and run.labels() else None
     gated = decide(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rag_judge.calls import AsksForCase, Progress, send_all
 from rag_judge.cases import CaseSet
 from rag_judge.engines.local_model import running_model
 from rag_judge.errors import InputError, LimitReached
-from rag_judge.grading import CaseGrading, GradingPlan, vote_of
+from rag_judge.grading import AnswersGrading, CaseGrading, GradingPlan, vote_of
 from rag_judge.journal import Journal
 from rag_judge.judge import ModelServer, Server, answering_local_servers
 from rag_judge.money import Limits, Meter, Price, price_of
@@ -191,8 +192,9 @@ async def _ask_judge(
         order = draw_order(cases, answers, settings.run.seed)
         n_all = min(len(list(order)), budget.sample or n_all)
 
-    def to_grade(plan: GradingPlan) -> Iterator[CaseGrading]:
-        return gradings(cases, answers, plan, settings.judge.prompt_lang, _within(order, budget, world, taken))
+    def to_grade(plan: GradingPlan) -> Iterator[AsksForCase]:
+        ids = _within(order, budget, world, taken)
+        return _by_case(gradings(cases, answers, plan, settings.judge.prompt_lang, ids))
 
     forget = _unread(run, prompts, cases, settings) if retry_unscored else None
     part = await send_to_judge(run, prompts, settings, access, world, n_all, to_grade, forget)
@@ -353,7 +355,7 @@ def grading_plan(
 
 def draw_order(cases: CaseSet, answers: AnswerSet, seed: int) -> list[str]:
     """The answered cases in a seeded order that does not depend on the file's: a larger sample is a longer prefix."""
-    answered = [case_id for case_id in cases.offsets if can_be_judged(answers.get(case_id))]
+    answered = [case_id for case_id in cases.offsets if any(map(can_be_judged, answers.of_case(case_id)))]
     return sorted(
         answered, key=lambda case_id: hashlib.sha256(f"{seed}\n{case_id}".encode("utf-8", "replace")).digest()
     )
@@ -374,13 +376,20 @@ def _within(order: Iterable[str], budget: Budget, world: World, taken: list[str]
 def gradings(
     cases: CaseSet, answers: AnswerSet, plan: GradingPlan, prompt_lang: str, order: Iterable[str]
 ) -> Iterator[CaseGrading]:
-    """Yield what there is to ask of each case in this order that has an answer and contexts to judge it by."""
+    """Yield what there is to ask of each answer that has contexts to judge it by, case by case in this order."""
     for case_id in order:
-        answer = answers.get(case_id)
-        if can_be_judged(answer):
-            case = cases.get(case_id)
-            prompt = plan.prompts[language_of(case.question, prompt_lang, plan.prompts)]
-            yield CaseGrading(case, answer, prompt, plan)
+        case = cases.get(case_id)
+        prompt = plan.prompts[language_of(case.question, prompt_lang, plan.prompts)]
+        for answer in answers.of_case(case_id):
+            if can_be_judged(answer):
+                yield CaseGrading(case, answer, prompt, plan)
+
+
+def _by_case(asked: Iterable[CaseGrading]) -> Iterator[AsksForCase]:
+    """The same, with the several answers to a case as one, so that a case is finished when all of them are."""
+    for case_id, of_case in groupby(asked, key=lambda grading: grading.case_id):
+        answers = list(of_case)
+        yield answers[0] if len(answers) == 1 else AnswersGrading(case_id, answers)
 
 
 def _unread(run: RunFolder, prompts: Mapping[str, Prompt], cases: CaseSet, settings: Settings) -> Callable[[str], bool]:

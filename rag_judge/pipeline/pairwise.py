@@ -217,6 +217,8 @@ async def _judged(
     import asyncio
 
     with opened_pairs(folder) as pairs:
+        if max(pairs.a.most, pairs.b.most) > 1:
+            world.say("warning: of several answers to a question the first are compared")
         ids = pairs.to_judge(settings)
         if not ids:
             raise InputError(f"{folder.path}: no question was answered by both systems with contexts to judge by")

@@ -42,15 +42,15 @@ def plan(request: RunRequest, world: World) -> PlannedSpend:
     with closing(CaseSet(request.cases)) as cases:
         prompts = loaded_prompts(judge)
         given, _ = answers_or_endpoint(request, cases, world)
-        rendered = _Rendered(len(cases) if prompts else 0, None, ())
+        rendered = _Rendered(len(cases) if prompts else 0, len(cases), None, ())
         if given is not None:
             with closing(given):
                 rendered = _rendered(cases, given, prompts, settings)
         n_cases = len(cases)
     n, tokens = rendered.n_to_judge, rendered.tokens
-    if request.budget.sample is not None and request.budget.sample < n:
-        tokens = None if tokens is None else round(tokens * request.budget.sample / n)
-        n = request.budget.sample
+    if request.budget.sample is not None and request.budget.sample < rendered.n_cases:
+        share = request.budget.sample / rendered.n_cases
+        n, tokens = round(n * share), None if tokens is None else round(tokens * share)
     n_judges = len(judge.members()) if prompts else 0
     calls = n * judge.repeats * n_judges
     longest = judge.max_tokens or max((prompt.max_tokens for prompt in prompts.values()), default=0)
@@ -77,7 +77,8 @@ def plan(request: RunRequest, world: World) -> PlannedSpend:
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    n_to_judge: int
+    n_to_judge: int  # answers
+    n_cases: int  # that these answers belong to
     tokens: int | None  # of one repeat of every case
     first_messages: Sequence[Mapping[str, str]]
 
@@ -85,15 +86,16 @@ class _Rendered:
 def _rendered(cases: CaseSet, answers: AnswerSet, prompts: Mapping[str, Prompt], settings: Settings) -> _Rendered:
     """Every prompt rendered once: how many, how long together, and the first."""
     if not prompts:
-        return _Rendered(0, 0, ())
+        return _Rendered(0, 0, 0, ())
     model = settings.judge.members()[0].model or ""
     access = JudgeAccess(model, None if model == EMBEDDED else "planned")
     plan_of_run = grading_plan(prompts, settings, access, "planned")
-    n_to_judge, tokens = 0, 0
+    n_to_judge, tokens, ids = 0, 0, set()
     first: Sequence[Mapping[str, str]] = ()
     for one in gradings(cases, answers, plan_of_run, settings.judge.prompt_lang, cases.offsets):
         messages = messages_for(one.prompt, one.case, one.answer, settings.run.seed)
         first = first or messages
         n_to_judge += 1
+        ids.add(one.case_id)
         tokens += sum(estimated_tokens(message["content"]) for message in messages)
-    return _Rendered(n_to_judge, tokens, first)
+    return _Rendered(n_to_judge, len(ids), tokens, first)

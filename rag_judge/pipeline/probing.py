@@ -68,7 +68,7 @@ async def ask_probes(
     """
     if _probes(folder).exists() or measures.corpus is None:
         return
-    unclear = [row.id for row in rows if is_unclear(row)]
+    unclear = list(dict.fromkeys(row.id for row in rows if is_unclear(row)))
     passages = {case_id: gold_passages(cases.get(case_id), measures.corpus) for case_id in unclear}
     known = {case_id: gold for case_id, gold in passages.items() if gold}
     world.say(f"probing {len(known)} fails with the right passages" + _without(len(unclear) - len(known)))
@@ -87,7 +87,7 @@ async def ask_probes(
             raise
         except CannotGoOn as stopped:
             world.say(f"warning: the probe: {stopped}; the causes stand without it")
-        copy_into(folder, _probes(folder).name, lambda file: part.write_to(file, known))
+        copy_into(folder, _probes(folder).name, lambda file: part.write_to(file, [(i, 0) for i in known]))
         finished = True
     finally:
         part.close(and_remove=finished)

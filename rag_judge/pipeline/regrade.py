@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
-from rag_judge.archive import FinishedRun, RunFolder, read_run
+from rag_judge.archive import FinishedRun, RunFolder, case_rows_of, read_run
 from rag_judge.cases import CaseSet
 from rag_judge.journal import RecordedReplies
 from rag_judge.pipeline.pairwise import regrade_pairs
@@ -53,18 +53,15 @@ def regrade(parent: RunFolder, world: World, flags: Mapping[str, Any]) -> Regrad
     saved = parent.read_json("request.json")
     settings = changed_settings(saved["settings"], flags)
     prompts_from = _prompt_source(parent, settings, flags.get("judge"))
-    was: dict[str, dict[str, Any]] = {
-        str(row["id"]): {str(name): value for name, value in row.items()}
-        for row in before.table()[["id", "outcome", "drawn"]].to_dict("records")
-    }
+    was = {(row.id, row.answer_no): row for row in case_rows_of(before, every_answer=True)}
     with closing(CaseSet(parent.snapshot)) as cases:
         folder = begin(settings, saved, world, parent=before.manifest["run_id"])
         lay_cases(folder, cases)
         lay_prompts(folder, prompts_from)
         _copy_replies(parent, folder)
-        result, rows = _graded_again(before, folder, cases, settings, prompts_from, was, world)
-    moved = [(row.id, was[row.id]["outcome"], row.outcome) for row in rows if was[row.id]["outcome"] != row.outcome]
-    return Regraded(result, moved)
+        result, rows = _graded_again(before, folder, cases, settings, prompts_from, list(was.values()), world)
+    both = [(was[row.id, row.answer_no].outcome, row) for row in rows]
+    return Regraded(result, [(row.id, outcome, row.outcome) for outcome, row in both if outcome != row.outcome])
 
 
 def _prompt_source(parent: RunFolder, settings: Settings, name: str | None) -> Path | None:
@@ -91,13 +88,13 @@ def _graded_again(
     cases: CaseSet,
     settings: Settings,
     prompts_from: Path | None,
-    was: Mapping[str, Mapping[str, Any]],
+    was: Sequence[CaseRow],
     world: World,
 ) -> tuple[RunResult, Sequence[CaseRow]]:
     prompts = {} if prompts_from is None else load_prompt(prompts_from)
     measures = replace(measures_of(settings, prompts), probes=kept_probes(folder, cases))
     is_part = bool(before.summary["judge"].get("sampled"))
-    drawn = frozenset(case_id for case_id, row in was.items() if row["drawn"] is True) if is_part else None
+    drawn = frozenset(row.id for row in was if row.drawn) if is_part else None
     embedded = bool(before.manifest["judge"] and before.manifest["judge"]["embedded"])
     with (
         closing(AnswerSet(folder.answers, cases.offsets)) as answers,

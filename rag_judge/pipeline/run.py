@@ -331,7 +331,7 @@ def check_answers(answers: AnswerSet, *, judged: bool) -> None:
     """Raise InputError when a judge is asked of answers none of which has a text, or none contexts to judge by."""
     if judged and not answers.has_texts:
         raise InputError(f"{answers.path}: no row has an answer, so no judge can be asked; use --judge none")
-    if judged and answers.offsets and answers.n_without_contexts == len(answers.offsets):
+    if judged and answers.offsets and answers.n_without_contexts == answers.n_answers:
         raise InputError(
             f"{answers.path}: no row has contexts with texts, so no judge can say what is supported; use --judge none"
         )

@@ -127,9 +127,15 @@ def _write(file: Any, content: bytes) -> None:
 
 
 async def collect_to(
-    target: Path, part: Path, cases: CaseSet, endpoint: Endpoint, world: World, deadline: float | None = None
+    target: Path,
+    part: Path,
+    cases: CaseSet,
+    endpoint: Endpoint,
+    world: World,
+    deadline: float | None = None,
+    n_answers: int = 1,
 ) -> Collected:
-    """Ask the endpoint every question and write the answers file, in the order of the cases.
+    """Ask the endpoint every question, `n_answers` times, and write the answers file, in the order of the cases.
 
     The answers grow in `part`, from which an interrupted collection goes on; it is gone when `target` stands.
     `deadline` is on the world's monotonic clock.
@@ -141,10 +147,12 @@ async def collect_to(
             cases,
             endpoint,
             collection,
-            lambda so_far: world.progress("questions", so_far.n_kept + so_far.n_asked, len(cases)),
+            lambda so_far: world.progress("questions", so_far.n_kept + so_far.n_asked, n_answers * len(cases)),
             lambda: deadline is not None and world.monotonic() >= deadline,
+            n_answers,
         )
-        copy_into(RunFolder(target.parent), target.name, lambda file: collection.write_to(file, cases.offsets))
+        numbered = [(case_id, number) for case_id in cases.offsets for number in range(n_answers)]
+        copy_into(RunFolder(target.parent), target.name, lambda file: collection.write_to(file, numbered))
         finished = True
     finally:
         collection.close(and_remove=finished)
@@ -153,7 +161,7 @@ async def collect_to(
 
 def n_answered(cases: CaseSet, answers: AnswerSet) -> int:
     """How many cases have an answer that a judge can be shown."""
-    return sum(can_be_judged(answers.get(case_id)) for case_id in cases.offsets)
+    return sum(any(map(can_be_judged, answers.of_case(case_id))) for case_id in cases.offsets)
 
 
 def can_be_judged(answer: Answer) -> bool:
@@ -208,7 +216,7 @@ def grade(
     run.write_json("summary.json", summary)
     lang = settings.run.lang
     failed = [row for row in rows if row.outcome == "fail"]
-    shown = ((row, cases.get(row.id), answers.get(row.id)) for row in failed)
+    shown = ((row, cases.get(row.id), answers.get(row.id, row.answer_no)) for row in failed)
     lines = summary_lines(summary, lang, embedded=embedded)
     lines += failure_lines(shown, len(failed), str(run.path / "cases.csv"), lang)
     run.write_text("hit.txt", "\n".join(lines) + "\n")
@@ -240,7 +248,10 @@ def write_report(
 ) -> None:
     """Write `report.html` with every number and the first cases that did not pass, in the order of the eval set."""
     worth_reading = [row for row in graded.rows if row.outcome != "pass"]
-    first = [ReportCase(row, cases.get(row.id), answers.get(row.id)) for row in worth_reading[:N_CASES_IN_REPORT]]
+    first = [
+        ReportCase(row, cases.get(row.id), answers.get(row.id, row.answer_no))
+        for row in worth_reading[:N_CASES_IN_REPORT]
+    ]
     page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang, bias=bias)
     run.write_text("report.html", page)
 
@@ -256,8 +267,8 @@ def say_families(found: Sequence[Mapping[str, str]], world: World) -> None:
 
 def exit_code(summary: Mapping[str, Any], settings: Settings) -> int:
     """0, or 4 when more cases went unscored or unanswered than the settings allow."""
-    n_cases, judge = summary["n_cases"], summary["judge"]
-    unanswered = summary["n_errors"] / n_cases if n_cases else 0.0
+    n_answers, judge = summary["n_answered"] + summary["n_errors"], summary["judge"]
+    unanswered = summary["n_errors"] / n_answers if n_answers else 0.0
     drawn = judge.get("drawn", 0)
     unscored = sum(judge.get("unscored", {}).values()) / drawn if drawn else 0.0
     return 4 if unanswered > settings.run.max_unanswered or unscored > settings.run.max_unscored else 0

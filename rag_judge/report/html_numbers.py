@@ -206,6 +206,8 @@ def _end_to_end(summary: Tree, lang: str) -> Section:
     if "population" in tree:
         notes.append(say(lang, "population", population=sentence(tree["population"], lang)))
     about = [say(lang, "n_answered", **{name: summary[name] for name in ("n_cases", "n_answered", "n_errors")})]
+    if summary.get("repeats"):
+        about.append(say(lang, "repeats", **{name: summary["repeats"][name] for name in ("n_questions", "n_answers")}))
     if summary.get("outcomes"):
         outcomes = summary["outcomes"]
         counted = (f"{word} {outcomes[name]}" for name, word in OUTCOMES[lang].items() if name in outcomes)

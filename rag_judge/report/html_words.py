@@ -73,6 +73,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "sampled": "Sample: the judge saw {n} of {of} answered cases, drawn with seed {seed}; its numbers speak of "
         "that sample, their intervals of the whole set.",
         "part": "Stopped at a limit: the judge saw {n} of {of} answered cases, and these are no random part of them.",
+        "repeats": "{n_answers} answers to {n_questions} questions: counts are of answers, intervals of questions.",
         "then_answered": "Refused, then answered anyway (counts as answered): {n}.",
         "flag_against_text": "The flag “refused” and the text disagree (the text wins): {n}.",
         "unstated": "{n} more cases do not state whether a refusal is expected; {did} of them were refused.",
@@ -209,6 +210,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "sampled": "抽样：{of} 条已答用例中，评审模型看了 {n} 条（随机种子 {seed}）；数值说的是样本，"
         "区间说的是整个评测集。",
         "part": "因限额停止：{of} 条已答用例中，评审模型看了 {n} 条；这些并非随机抽样。",
+        "repeats": "{n_questions} 个问题共 {n_answers} 个回答：计数按回答，区间按问题。",
         "then_answered": "先拒后答（按作答计）：{n} 条。",
         "flag_against_text": "refused 标记与回答文字不符（以文字为准）：{n} 条。",
         "unstated": "另有 {n} 条未注明是否应拒答，其中 {did} 条被拒答。",

@@ -26,6 +26,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "refusal": "Refusals right",
         "refusal_detail": " (should refuse: {should_and_did} did, {should_but_answered} answered; "
         "should answer: {should_not_and_answered} did, {should_not_but_did} refused)",
+        "repeats": "{n_answers} answers to {n_questions} questions: counts are of answers, intervals of questions",
         "then_answered": "Refused, then answered anyway",
         "leaks": "Leaks",
         "of_checked": "of {n} cases that could show one",
@@ -70,6 +71,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "refusal": "拒答正确率",
         "refusal_detail": "(应拒答:{should_and_did} 条已拒,{should_but_answered} 条作答;"
         "应作答:{should_not_and_answered} 条已答,{should_not_but_did} 条误拒)",
+        "repeats": "{n_questions} 个问题共 {n_answers} 个回答:计数按回答,区间按问题",
         "then_answered": "先拒后答",
         "leaks": "越权泄漏",
         "of_checked": "条(可查 {n} 条)",
@@ -143,6 +145,8 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
     retrieval, rules, judge = summary["retrieval"], summary["rules"], summary["judge"]
     k = retrieval["k"]
     lines = [words["embedded"]] if embedded else []
+    if repeats := summary.get("repeats"):
+        lines.append(words["repeats"].format_map(repeats))
     end = summary["end_to_end"]
     of_whom = "" if end["population"] == "all cases" else words["of_part" if judge.get("part") else "of_drawn"]
     n_open = words["open"].format(n=end["n_open"]) if end["n_open"] and end["correct"] else ""
@@ -179,7 +183,7 @@ def summary_lines(summary: Mapping[str, Any], lang: str, *, embedded: bool = Fal
         counted = ", ".join(f"{words['probe_' + name]} {n}" for name, n in summary["probes"].items())
         lines.append(f"{words['probes']}: {counted}")
     if summary["n_errors"]:
-        lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_cases']}")
+        lines.append(f"{words['no_answer']}: {summary['n_errors']}/{summary['n_answered'] + summary['n_errors']}")
     return lines
 
 
@@ -227,7 +231,7 @@ def failure_lines(
         got = ", ".join(context.id or "?" for context in answer.contexts or ())
         yield words["failure"].format(
             type=printable(row.type or "-"),
-            id=printable(row.id),
+            id=printable(row.id) + ("" if row.answer_no is None else f" ({row.answer_no})"),
             expected=printable(", ".join(case.relevant_docs)),
             got=printable(got),
             refusal=_flag(row.expect_refusal),
