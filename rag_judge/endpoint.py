@@ -22,7 +22,7 @@ from rag_judge.answers import answer_from_row, error_of
 from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.records import Case, Context
 from rag_judge.rows import Row, json_line, kind_of
-from rag_judge.settings import EndpointSettings
+from rag_judge.sections import EndpointSettings
 
 if TYPE_CHECKING:
     import aiohttp

@@ -13,124 +13,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rag_judge.addresses import public_address, public_url
 from rag_judge.errors import InputError
-from rag_judge.retrieval import MatchLevel
+from rag_judge.sections import (
+    AT_LEAST,
+    AT_MOST,
+    OURS_IN_BODY,
+    PLACES,
+    SECTIONS,
+    SWITCHES,
+    CompareSettings,
+    EndpointSettings,
+    GateSettings,
+    JudgeSettings,
+    NightlySettings,
+    RunSettings,
+)
 
 CONFIG_NAME = "rag-judge.toml"
 NOT_KEPT = "[not kept]"  # stands for a header's literal value, which may be a key
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What a run grades and how its numbers are cut."""
-
-    name: str = "run"
-    out: str = "runs"
-    k: int = 5
-    seed: int = 0
-    match: MatchLevel = "exact"  # the level at which ids are matched
-    corpus: str | None = None  # the knowledge base's chunks: tells what was not retrieved from what was never written
-    probe: bool = False  # ask unclear fails again, with the right passages in place of the retrieved
-    lang: Literal["en", "zh"] = "en"  # for people; the prompts' language is judge.prompt_lang
-    max_unscored: float = 0.02
-    max_unanswered: float = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class PriceSettings:
-    """US dollars per million tokens."""
-
-    prompt: float
-    completion: float
-
-
-@dataclass(frozen=True, slots=True)
-class PanelJudge:
-    """One of several judges; what it does not say is as for the others."""
-
-    model: str
-    base_url: str | None = None
-    api_key_env: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """Which model judges, and how it is asked."""
-
-    prompt: str = "passfail"
-    prompt_lang: Literal["auto", "en", "zh"] = "auto"
-    prompts: str = "judge_prompts"
-    base_url: str | None = None
-    model: str | None = None
-    panel: list[PanelJudge] = field(default_factory=list)  # several judges in place of one
-    api_key_env: str = "OPENAI_API_KEY"
-    repeats: int = 3
-    sample: int | None = None  # judge only that many cases, drawn by seed
-    early_stop: bool = True
-    reask: bool = True
-    vary: Literal["none", "order"] = "none"  # order: further repeats show the contexts in another order
-    concurrency: int = 8
-    timeout_s: float = 120.0
-    attempts: int = 5
-    backoff_s: float = 0.5
-    max_tokens: int | None = None
-    probe: bool = True  # one request before the first, to learn what the server can do
-    body: dict[str, Any] = field(default_factory=dict)  # further fields of every request, as the server wants them
-    prices: dict[str, PriceSettings] = field(default_factory=dict)  # by model; they win over the table that ships
-    max_usd: float | None = None  # of the whole run, however often it is resumed
-    max_calls: int | None = None
-    deadline: str | None = None  # a duration (90s, 30m, 2h) or a time of day (06:30)
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    cache: bool = True  # take readable replies of earlier runs to the very same requests
-    cache_days: float = 30.0
-    cache_mb: float = 500.0
-
-    def members(self) -> list[JudgeSettings]:
-        """The settings of each judge: of the panel's members, or of the only one."""
-        return [
-            replace(
-                self,
-                model=member.model,
-                base_url=member.base_url or self.base_url,
-                api_key_env=member.api_key_env or self.api_key_env,
-                panel=[],
-            )
-            for member in self.panel
-        ] or [self]
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointSettings:
-    """Where the RAG system answers, and how its requests and responses are mapped."""
-
-    url: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    request: dict[str, Any] | None = None
-    response: dict[str, str] = field(default_factory=dict)
-    concurrency: int = 4
-    timeout_s: float = 60.0
-    attempts: int = 3
-    backoff_s: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class CompareSettings:
-    """What a comparison claims."""
-
-    metrics: list[str] = field(default_factory=list)  # declared beforehand: the family that Holm adjusts
-
-
-@dataclass(frozen=True, slots=True)
-class GateSettings:
-    """The rules of `gate`, beside red lines and the two limits of [run]."""
-
-    floors: dict[str, float] = field(default_factory=dict)  # lowest acceptable value, by metric
-    allowed_regression: dict[str, float] = field(default_factory=dict)  # against the baseline, by metric
-    required_labels: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,83 +45,11 @@ class Settings:
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
     compare: CompareSettings = field(default_factory=CompareSettings)
     gate: GateSettings = field(default_factory=GateSettings)
+    nightly: NightlySettings = field(default_factory=NightlySettings)
     system: dict[str, Any] = field(default_factory=dict)  # the system under test, for the manifest
 
 
-# Flag (and RAG_JUDGE_ variable in capitals) -> its place in the file.
-PLACES: Mapping[str, tuple[str, str]] = {
-    "name": ("run", "name"),
-    "out": ("run", "out"),
-    "k": ("run", "k"),
-    "seed": ("run", "seed"),
-    "match": ("run", "match"),
-    "corpus": ("run", "corpus"),
-    "counterfactual": ("run", "probe"),
-    "lang": ("run", "lang"),
-    "max_unscored": ("run", "max_unscored"),
-    "max_unanswered": ("run", "max_unanswered"),
-    "judge": ("judge", "prompt"),
-    "prompt_lang": ("judge", "prompt_lang"),
-    "prompts": ("judge", "prompts"),
-    "base_url": ("judge", "base_url"),
-    "model": ("judge", "model"),
-    "api_key_env": ("judge", "api_key_env"),
-    "repeats": ("judge", "repeats"),
-    "judge_sample": ("judge", "sample"),
-    "early_stop": ("judge", "early_stop"),
-    "reask": ("judge", "reask"),
-    "vary": ("judge", "vary"),
-    "concurrency": ("judge", "concurrency"),
-    "timeout_s": ("judge", "timeout_s"),
-    "attempts": ("judge", "attempts"),
-    "max_tokens": ("judge", "max_tokens"),
-    "max_usd": ("judge", "max_usd"),
-    "max_calls": ("judge", "max_calls"),
-    "deadline": ("judge", "deadline"),
-    "cache": ("judge", "cache"),
-    "endpoint": ("endpoint", "url"),
-    "endpoint_concurrency": ("endpoint", "concurrency"),
-    "endpoint_timeout_s": ("endpoint", "timeout_s"),
-    "endpoint_attempts": ("endpoint", "attempts"),
-}
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Fields of a request that say what the run claims to have asked for.
-OURS_IN_BODY = frozenset(
-    {"model", "messages", "temperature", "seed", "max_tokens", "max_completion_tokens", "n", "stream"}
-)
-SECTIONS: Mapping[str, type] = {
-    "run": RunSettings,
-    "judge": JudgeSettings,
-    "endpoint": EndpointSettings,
-    "compare": CompareSettings,
-    "gate": GateSettings,
-}
-SWITCHES = frozenset({"early_stop", "reask", "probe", "cache"})  # `probe` of [run] and of [judge]
-AT_MOST: Mapping[str, float] = {"run.max_unscored": 1, "run.max_unanswered": 1}
-AT_LEAST: Mapping[str, float] = {
-    "gate.required_labels": 0,
-    "judge.max_usd": 0,
-    "judge.max_calls": 0,
-    "judge.requests_per_minute": 1,
-    "judge.tokens_per_minute": 1,
-    "judge.cache_days": 0,
-    "judge.cache_mb": 0,
-    "run.k": 1,
-    "run.seed": 0,
-    "run.max_unscored": 0,
-    "run.max_unanswered": 0,
-    "judge.repeats": 1,
-    "judge.sample": 1,
-    "judge.concurrency": 1,
-    "judge.timeout_s": 0.001,
-    "judge.attempts": 1,
-    "judge.backoff_s": 0,
-    "judge.max_tokens": 1,
-    "endpoint.concurrency": 1,
-    "endpoint.timeout_s": 0.001,
-    "endpoint.attempts": 1,
-    "endpoint.backoff_s": 0,
-}
 
 
 def load_settings(
@@ -229,7 +60,7 @@ def load_settings(
     Without `config`, `rag-judge.toml` in `folder` is read if it is there; with a folder of None, no file is.
     Raises InputError naming the place (file, variable or flag), what was found and what was expected.
     """
-    tree: dict[str, dict[str, Any]] = {"run": {}, "judge": {}, "endpoint": {}, "compare": {}, "gate": {}, "system": {}}
+    tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, "system")}
     origin: dict[tuple[str, str], str] = {}
     found = folder / CONFIG_NAME if folder is not None and (folder / CONFIG_NAME).is_file() else None
     path = config or found

@@ -14,7 +14,8 @@ import pytest
 from rag_judge.archive import CASE_COLUMNS
 from rag_judge.attribution import LAYER_OF
 from rag_judge.records import OutcomeName, UnscoredReason
-from rag_judge.settings import PLACES, EndpointSettings, JudgeSettings, RunSettings, Settings, load_settings
+from rag_judge.sections import PLACES, EndpointSettings, JudgeSettings, RunSettings
+from rag_judge.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -15,7 +15,8 @@ from rag_judge.endpoint import mapped, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.pipeline import RunRequest, World, collect, run
 from rag_judge.records import Case
-from rag_judge.settings import EndpointSettings, Settings
+from rag_judge.sections import EndpointSettings
+from rag_judge.settings import Settings
 from tests.eval_sets import write_rows
 from tests.misbehaviour import SERVER_ERROR, Close, Misbehaviour, Never, Reset, Respond, Truncated
 from tests.servers import RagServer

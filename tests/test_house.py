@@ -22,6 +22,7 @@ READING_ORDER = [
     "corpus",
     "answers",
     "retrieval",
+    "sections",
     "settings",
     "families",
     "endpoint",

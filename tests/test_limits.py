@@ -27,7 +27,8 @@ from rag_judge.pipeline import RunRequest, RunResult, World, resumed_request, ru
 from rag_judge.pipeline.judging import deadline_s
 from rag_judge.prompts import estimated_tokens, language_of, load_prompt
 from rag_judge.records import Decision
-from rag_judge.settings import PriceSettings, load_settings
+from rag_judge.sections import PriceSettings
+from rag_judge.settings import load_settings
 from rag_judge.summary import PART
 from tests.eval_sets import numbered_files, verdict
 from tests.misbehaviour import JudgeRequest, Misbehaviour, Respond, completion, refused_parameter, seeded_reply

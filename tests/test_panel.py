@@ -14,7 +14,8 @@ from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.panel import summarise_panel
 from rag_judge.pipeline import RunRequest, RunResult, World, plan, regrade, resumed_request, run
 from rag_judge.records import CaseRow, Decision, VerdictField
-from rag_judge.settings import PanelJudge, Settings, load_settings
+from rag_judge.sections import PanelJudge
+from rag_judge.settings import Settings, load_settings
 from rag_judge.votes import judges_disagree, panel_decision
 from tests.eval_sets import numbered_files, verdict
 from tests.misbehaviour import SERVER_ERROR, JudgeRequest, Misbehaviour

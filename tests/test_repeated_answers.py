@@ -26,7 +26,7 @@ from rag_judge.errors import InputError
 from rag_judge.estimates import wilson_ends
 from rag_judge.gate import GateRules, decide
 from rag_judge.records import CaseRow
-from rag_judge.settings import EndpointSettings
+from rag_judge.sections import EndpointSettings
 from rag_judge.summary import summarise
 from tests.eval_sets import numbered_answers, numbered_cases, verdict, write_rows
 from tests.misbehaviour import JudgeRequest, Misbehaviour, Respond

@@ -7,8 +7,8 @@ import pytest
 
 from rag_judge.errors import InputError
 from rag_judge.manifest import saved_settings
+from rag_judge.sections import PLACES
 from rag_judge.settings import (
-    PLACES,
     Settings,
     changed_settings,
     load_settings,

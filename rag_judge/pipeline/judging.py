@@ -27,7 +27,8 @@ from rag_judge.pace import Pace, seconds_of
 from rag_judge.pipeline.steps import Budget, World, can_be_judged, n_answered
 from rag_judge.prompts import language_of, load_prompt, prompt_folder
 from rag_judge.records import Prompt, Unscored, Verdict
-from rag_judge.settings import JudgeSettings, Settings
+from rag_judge.sections import JudgeSettings
+from rag_judge.settings import Settings
 
 EMBEDDED = "embedded"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
