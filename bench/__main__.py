@@ -1,6 +1,6 @@
 """Speed and memory of rag-judge, as ratios against a bound or a peer in the same run. Nothing is asserted.
 
-usage: python -m bench [NAME …]     names: start, memory, calls, verdicts, lint, soak, coverage, gate
+usage: python -m bench [NAME …]     names: start, memory, calls, verdicts, lint, soak, coverage, gate, drift
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import aiohttp
 
 from bench.coverage import coverage_lines
+from bench.drift import drift_lines
 from bench.gate import gate_lines
 from bench.lint import lint_lines
 from bench.soak import soak_lines
@@ -180,6 +181,7 @@ BENCHES = {
     "soak": soak_lines,
     "coverage": coverage_lines,
     "gate": gate_lines,
+    "drift": drift_lines,
 }
 
 if __name__ == "__main__":

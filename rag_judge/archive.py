@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 from rag_judge.errors import InputError
 from rag_judge.gold import by_case, gold, label_from_fields
 from rag_judge.records import CaseRow, PairRow
+from rag_judge.run_format import Upgrade, in_format
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT_VERSION = 1
+UPGRADES: Mapping[int, Upgrade] = {}  # from a version to the next; there has been one only
+PRUNED = "pruned.json"
 _NAME = re.compile(r"[^\W_][\w.+-]{0,79}")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -97,13 +100,10 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """The run's manifest. Raises InputError for one that is broken or of a format that is not read here."""
         manifest = self.read_json("manifest.json")
+        if "format_version" in manifest:
+            manifest = in_format(manifest, FORMAT_VERSION, UPGRADES, self.path)
         if not {"format_version", "run_id", "status"} <= manifest.keys():
             raise InputError(f"{self.path / 'manifest.json'}: not the manifest of a run; the file was changed")
-        if manifest["format_version"] != FORMAT_VERSION:
-            raise InputError(
-                f"{self.path}: the run has format version {manifest['format_version']}, this program reads "
-                f"{FORMAT_VERSION}; read it with the version of rag-judge that wrote it, or grade it again"
-            )
         return manifest
 
     def lines(self) -> list[str]:
@@ -117,6 +117,28 @@ class RunFolder:
     def is_complete(self) -> bool:
         """True when the manifest says that the run was finished."""
         return (self.path / "manifest.json").is_file() and self.manifest()["status"] == "complete"
+
+    @property
+    def pruned_at(self) -> str | None:
+        """The day on which the run's texts were pruned, `?` where that is not told; None for a run that has them."""
+        if not (self.path / PRUNED).exists():
+            return None
+        try:
+            return str(self.read_json(PRUNED)["at"])[:10]
+        except (InputError, KeyError):
+            return "?"
+
+    def check_texts(self) -> None:
+        """Raise InputError for a run whose texts were pruned: it has its numbers and nothing to make others of."""
+        day = self.pruned_at
+        if day is None:
+            return
+        there = sorted(path.name for path in self.path.iterdir() if path.is_file() and path.name != PRUNED)
+        raise InputError(
+            f"{self.path}: the texts of this run (cases, answers, replies, tables) were pruned on {day}; still there: "
+            f"{', '.join(there)}\nits numbers are shown by `rag-judge runs show` and `rag-judge trend`; for anything "
+            "else, name a run that has its texts, and keep one with `rag-judge runs pin`"
+        )
 
 
 def open_private(path: Path, mode: str) -> BinaryIO:
@@ -162,7 +184,8 @@ def list_runs(archive: Path) -> list[RunFolder]:
     """The runs of an archive, oldest first."""
     if not archive.is_dir():
         return []
-    return [RunFolder(path) for path in sorted(archive.iterdir()) if (path / "manifest.json").is_file()]
+    folders = (path for path in sorted(archive.iterdir()) if not path.name.startswith("."))
+    return [RunFolder(path) for path in folders if (path / "manifest.json").is_file()]
 
 
 # --- the case table -----------------------------------------------------------------------------------------------
@@ -234,6 +257,7 @@ class FinishedRun:
         """
         import pandas as pd
 
+        self.folder.check_texts()
         stem = "pairs" if self.manifest.get("kind") == "pairwise" else "cases"
         table = pd.read_parquet(self.folder.path / f"{stem}.parquet", dtype_backend="pyarrow")
         labels = self.folder.path / "review" / "labels.jsonl"
@@ -257,31 +281,53 @@ def case_rows_of(run: FinishedRun, *, every_answer: bool = False) -> list[CaseRo
     return list(first.values())
 
 
+def rows_not_passed(run: FinishedRun, most: int) -> tuple[list[CaseRow], int]:
+    """The first rows of a finished run that did not pass, in snapshot order, and how many there are."""
+    import pyarrow.compute
+
+    table = _kept_table(run.folder.path / "cases.parquet")
+    left = table.filter(pyarrow.compute.field("outcome") != "pass")
+    return [CaseRow(**row) for row in _known_rows(left.slice(0, most), CaseRow)], left.num_rows
+
+
 def pair_rows_of(run: FinishedRun) -> list[PairRow]:
     """The rows of a finished comparison."""
     return [PairRow(**row) for row in _kept_rows(run.folder.path / "pairs.parquet", PairRow)]
 
 
 def _kept_rows(path: Path, kind: type) -> Iterator[dict[str, Any]]:
+    return _known_rows(_kept_table(path), kind)
+
+
+def _kept_table(path: Path) -> Any:
     import pyarrow.parquet
 
-    known = {f.name for f in fields(kind)}
+    RunFolder(path.parent).check_texts()
     try:
-        table = pyarrow.parquet.read_table(path)
+        return pyarrow.parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def _known_rows(table: Any, kind: type) -> Iterator[dict[str, Any]]:
+    known = {f.name for f in fields(kind)}
     for batch in table.to_batches():
         for row in batch.to_pylist():
             yield {name: value for name, value in row.items() if name in known}
 
 
-def read_run(path: str | Path) -> FinishedRun:
-    """A finished run. Raises InputError for a folder that is none, an unfinished run, or a newer format."""
+def read_run(path: str | Path, *, texts: bool = True) -> FinishedRun:
+    """A finished run; without `texts`, for its numbers alone, also one whose texts were pruned.
+
+    Raises InputError for a folder that is none, an unfinished or pruned run, or a format that is not read here.
+    """
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
     if manifest.get("status") != "complete":
         command = "pairwise" if manifest.get("kind") == "pairwise" else "run"
         raise InputError(f"{path}: the run is not complete; finish it with `rag-judge {command} --resume {path}`")
+    if texts:
+        folder.check_texts()
     return FinishedRun(folder, manifest, folder.read_json("summary.json"))
 
 

@@ -1,4 +1,4 @@
-"""The commands around the archive: `init`, `runs`, and `regrade` of a run in it. No logic lives here.
+"""The commands around the archive: `init`, and `regrade` of a run in it. No logic lives here.
 
 As in `cli`, what a command needs is imported when it runs.
 """
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from rag_judge.options import Config, CorpusPath, Json, Lang, Out, Quiet, flags_of
-from rag_judge.printing import print_json, print_run, print_runs
+from rag_judge.printing import print_json, print_run
 from rag_judge.progress import Voice
 from rag_judge.report.terminal import printable
 
@@ -58,7 +58,7 @@ def init(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Lay judge_prompts/, eval/, runs/, rag-judge.toml and a nightly workflow; nothing is overwritten.
+    """Lay judge_prompts/, eval/, runs/, rag-judge.toml and schedules for the night; nothing is overwritten.
 
     Example: rag-judge init my-eval
     """
@@ -80,75 +80,6 @@ def init(
         typer.echo(
             "next: write your cases, set [endpoint] in rag-judge.toml, then: rag-judge run --cases FILE --judge none"
         )
-
-
-runs_app = typer.Typer(
-    help="List the runs of the archive, or show one.\n\nExample: rag-judge runs",
-    rich_markup_mode=None,
-    invoke_without_command=True,
-)
-
-
-@runs_app.callback()
-def runs(
-    context: typer.Context,
-    out: Out = None,
-    config: Config = None,
-    lang: Lang = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """List the runs of the archive, or show one.
-
-    Example: rag-judge runs
-    """
-    _ = lang, quiet  # every command takes them; a list of runs has no wording of its own and no progress
-    context.obj = {"archive": archive_of(out, config), "json": as_json}
-    if context.invoked_subcommand is None:
-        print_runs(context.obj["archive"], as_json=as_json)
-
-
-@runs_app.command("list")
-def runs_list(
-    context: typer.Context, out: Out = None, as_json: Json = False, lang: Lang = None, quiet: Quiet = False
-) -> None:
-    """List the runs of the archive, oldest first.
-
-    Example: rag-judge runs list
-    """
-    _ = lang, quiet
-    print_runs(Path(out) if out else context.obj["archive"], as_json=as_json or context.obj["json"])
-
-
-@runs_app.command("show")
-def runs_show(
-    context: typer.Context,
-    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run: its folder or id.")],
-    out: Out = None,
-    as_json: Json = False,
-    lang: Lang = None,
-    quiet: Quiet = False,
-) -> None:
-    """Show one run: its lines, or with --json its manifest and summary.
-
-    Example: rag-judge runs show 2026-01-31-baseline
-    """
-    _ = lang, quiet  # the lines are shown as the run wrote them
-    from rag_judge.archive import find_run
-
-    folder = find_run(Path(out) if out else context.obj["archive"], run_name)
-    manifest = folder.manifest()
-    if as_json or context.obj["json"]:
-        summary = folder.read_json("summary.json") if folder.is_complete else None
-        print_json({"manifest": manifest, "summary": summary})
-        return
-    typer.echo(f"{manifest['run_id']}  {manifest['status']}  {folder.path}")
-    if folder.is_complete:
-        for line in folder.lines():
-            typer.echo(line)
-    else:
-        command = "pairwise" if manifest.get("kind") == "pairwise" else "run"
-        typer.echo(f"not complete; go on with: rag-judge {command} --resume {folder.path}")
 
 
 def archive_of(out: str | None, config: Path | None) -> Path:

@@ -21,13 +21,14 @@ import typer
 
 from rag_judge import __version__
 from rag_judge.ab_command import ab
-from rag_judge.archive_commands import init, regrade, runs_app
+from rag_judge.archive_commands import init, regrade
 from rag_judge.compare_command import compare
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
 from rag_judge.gate_command import gate
 from rag_judge.import_command import export, import_
 from rag_judge.lint_command import lint
 from rag_judge.log_commands import mine, signals
+from rag_judge.nightly_command import nightly
 from rag_judge.options import (
     Answers,
     Attempts,
@@ -67,11 +68,15 @@ from rag_judge.options import (
     switches,
     system_factors,
 )
-from rag_judge.printing import print_json, print_plan, print_run, so_far_printed
+from rag_judge.plan_command import plan
+from rag_judge.printing import print_json, print_run, so_far_printed
 from rag_judge.progress import Voice
 from rag_judge.quick_start import app_for
 from rag_judge.report.terminal import printable
+from rag_judge.report_command import report
 from rag_judge.review_commands import bias, compare_judges, review_app
+from rag_judge.runs_commands import runs_app
+from rag_judge.trend_command import trend
 
 if TYPE_CHECKING:
     from rag_judge.pipeline import RunRequest
@@ -169,60 +174,6 @@ def run(
             request = pipeline.retrying(request, folder)
         result = pipeline.run(request, world, folder)
     print_run(result, as_json=as_json)
-
-
-@app.command()
-def plan(
-    cases: Cases,
-    answers: Answers = None,
-    endpoint: EndpointUrl = None,
-    judge: JudgeName = None,
-    repeats: Repeats = None,
-    k: K = None,
-    match: Match = None,
-    base_url: BaseUrl = None,
-    model: Models = None,
-    prompt_lang: PromptLang = None,
-    judge_sample: JudgeSample = None,
-    name: Name = None,
-    out: Out = None,
-    seed: Seed = None,
-    concurrency: Concurrency = None,
-    max_tokens: MaxTokens = None,
-    timeout_s: TimeoutS = None,
-    attempts: Attempts = None,
-    max_usd: MaxUsd = None,
-    max_calls: MaxCalls = None,
-    deadline: Deadline = None,
-    vary: Vary = None,
-    no_early_stop: NoEarlyStop = False,
-    no_reask: NoReask = False,
-    no_cache: NoCache = False,
-    set_values: SetValues = None,
-    config: Config = None,
-    lang: Lang = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Say what a run would spend: calls, tokens, money and the first prompt. Nothing is sent.
-
-    Example: rag-judge plan --cases cases.jsonl --answers answers.jsonl --repeats 5
-    """
-    from rag_judge import pipeline
-    from rag_judge.settings import load_settings, unknown_variables
-
-    flags = flags_of(locals(), RUN_FLAGS)
-    flags |= run_options(model, switches(no_early_stop, no_reask, no_cache), set_values)
-    with Voice(quiet=quiet) as voice:
-        world = pipeline.real_world(say=voice.say)
-        settings = load_settings(config, world.environment, flags)
-        for name in unknown_variables(world.environment, settings):
-            voice.say(f"warning: the environment variable {name} is no setting of rag-judge")
-        planned = pipeline.plan(_request(settings, cases, answers), world)
-    if as_json:
-        print_json(asdict(planned))
-    else:
-        print_plan(planned)
 
 
 @app.command()
@@ -345,6 +296,7 @@ def pairwise(
     print_run(result, as_json=as_json)
 
 
+app.command()(plan)
 app.command()(regrade)
 app.command()(init)
 app.command()(lint)
@@ -355,6 +307,9 @@ app.command()(mine)
 app.command()(compare)
 app.command()(ab)
 app.command()(gate)
+app.command()(nightly)
+app.command()(trend)
+app.command()(report)
 app.command()(bias)
 app.command("compare-judges")(compare_judges)
 app.add_typer(review_app, name="review")

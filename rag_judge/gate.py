@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from rag_judge.estimates import LEVEL, clopper_pearson_ends, wilson_ends
@@ -45,6 +45,14 @@ class GateRules:
     required_labels: int | None = None
     max_unscored: float = 0.02
     max_unanswered: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeMoved:
+    """A judge that is not the one it was: why, and whether the baseline was graded again by the one it is now."""
+
+    why: str
+    is_bridged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +109,40 @@ def decide(
     embedded: bool,
     bias: Tree | None = None,
     comparison: Tree | None = None,
+    moved: JudgeMoved | None = None,
 ) -> Gated:
-    """The decision on one run. `bias` is its `bias.json`, `comparison` that with the baseline, where there are such."""
+    """The decision on one run. `bias` is its `bias.json`, `comparison` that with the baseline, where there are such.
+
+    A judge that has moved decides nothing by itself: its rules are open, but where people corrected it, or where the
+    baseline was graded by it, too.
+    """
     crossed = red_lines(rows)
     found = [_red_line_rule(rows, crossed), *_limits(summary, rules)]
-    found += [_floor(name, least, summary, bias, embedded=embedded) for name, least in rules.floors.items()]
-    found += [
-        _regression(name, allowed, comparison, embedded=embedded) for name, allowed in rules.allowed_regression.items()
-    ]
+    if moved is not None:
+        found.append(Rule("judge_unmoved", "inconclusive", None, None, moved.why))
+    for name, least in rules.floors.items():
+        rule = _floor(name, least, summary, bias, embedded=embedded)
+        found.append(_opened(rule, name, moved if _is_naive(name, bias) else None))
+    for name, allowed in rules.allowed_regression.items():
+        rule = _regression(name, allowed, comparison, embedded=embedded)
+        found.append(_opened(rule, name, moved if moved is not None and not moved.is_bridged else None))
     if rules.required_labels is not None:
         found.append(_required_labels(rules.required_labels, bias, embedded=embedded))
     decision, code = _decision(found, embedded=embedded and summary["judge"]["mode"] != "none")
     decided_pass = "pass" in rules.floors and not embedded
     return Gated(decision, code, tuple(found), crossed, _is_corrected(bias) if decided_pass else None)
+
+
+def _is_naive(name: str, bias: Tree | None) -> bool:
+    """True for a number of the judge that no label corrects."""
+    return name != "pass" or not _is_corrected(bias)
+
+
+def _opened(rule: Rule, name: str, moved: JudgeMoved | None) -> Rule:
+    """The rule, open where it rests on a judge that has moved."""
+    if moved is None or name not in OF_THE_JUDGE or rule.outcome not in ("passed", "failed"):
+        return rule
+    return replace(rule, outcome="inconclusive", reason=f"{rule.reason}; but the judge has moved")
 
 
 def _decision(rules: Sequence[Rule], *, embedded: bool) -> tuple[Decision, int]:

@@ -28,14 +28,23 @@ from rag_judge.settings import NOT_KEPT, Settings
 
 Tree = dict[str, Any]
 Kind = Literal["run", "pairwise"]
+Purpose = Literal["anchors", "bridge"]  # of a run that is no ordinary one
 
 
-def started(run: RunFolder, settings: Settings, now: datetime, parent: str | None = None, kind: Kind = "run") -> Tree:
+def started(
+    run: RunFolder,
+    settings: Settings,
+    now: datetime,
+    parent: str | None = None,
+    kind: Kind = "run",
+    purpose: Purpose | None = None,
+) -> Tree:
     """The manifest of a run that has just begun; its status is `incomplete`."""
     return {
         "format_version": FORMAT_VERSION,
         "run_id": run.run_id,
         "kind": kind,
+        "purpose": purpose,
         "name": settings.run.name,
         "parent": parent,
         "status": "incomplete",

@@ -6,60 +6,14 @@ import json
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rag_judge.errors import InputError, LimitReached
-from rag_judge.report.terminal import printable
+from rag_judge.errors import LimitReached
 
 if TYPE_CHECKING:
-    from rag_judge.archive import RunFolder
     from rag_judge.pipeline import PlannedSpend, RunResult
-
-
-def print_runs(archive: Path, *, as_json: bool) -> None:
-    """Print the runs of an archive, oldest first; a broken one is named and hides no other."""
-    from rag_judge.archive import list_runs
-
-    found, known, broken = [], [], []
-    for folder in list_runs(archive):
-        try:
-            manifest = folder.manifest()
-            found.append(manifest)
-            known.append(_judges_and_cases(folder, manifest))
-        except InputError as error:
-            broken.append(str(error))
-    if as_json:
-        print_json({"runs": found, "broken": broken})
-        return
-    let_pipes_end()
-    if not found and not broken:
-        typer.echo(f"no runs in {archive}")
-    for manifest, (judge, n) in zip(found, known, strict=True):
-        parent = f"  regraded from {manifest['parent']}" if manifest.get("parent") else ""
-        kind = "  comparison" if manifest.get("kind") == "pairwise" else ""
-        status = f"{manifest['status']}{kind}"
-        typer.echo(f"{manifest['run_id']}  {status}  cases={n}  judge={judge}{parent}")
-    for fault in broken:
-        typer.echo(f"broken: {printable(fault)}")
-
-
-def _judges_and_cases(folder: RunFolder, manifest: Mapping[str, Any]) -> tuple[str, str]:
-    """The judges' models and the number of cases; of an unfinished run, as it was begun."""
-    if manifest["status"] == "complete":
-        models = [one["model"] for one in manifest.get("judges") or [manifest["judge"]] if one]
-        return ",".join(models) or "none", str(manifest["eval_set"]["n"])
-    try:
-        judge = folder.read_json("request.json")["settings"]["judge"]
-        with folder.snapshot.open("rb") as file:
-            n = str(sum(1 for line in file if line.strip()))
-    except (InputError, OSError, KeyError):
-        return "?", "?"  # killed before it had written what it was to do
-    if judge.get("prompt") == "none":
-        return "none", n
-    return ",".join(one["model"] for one in judge.get("panel") or [judge] if one.get("model")) or "?", n
 
 
 def let_pipes_end() -> None:

@@ -131,12 +131,19 @@ class NightlySettings:
     bridge: bool = True  # grade the baseline's answers again when the judge has moved
     review_fraction: float = 0.15  # of the night's cases, for people; 0: no sample
     annotators: int = 2
-    notify: Literal["always", "problems", "never"] = "always"
+    notify: Literal["always", "problems", "changes", "never"] = "always"  # changes: when it ends otherwise than before
     link: str | None = None  # where the reports can be read; {run} stands for the run's folder name
     keep_last: int = 30  # runs that are kept whole
     keep_days: int = 90  # younger runs are kept whole
 
 
+# Addresses and secrets of the nightly job's notices stand in the environment alone; `notify` reads them.
+NOTICE_VARIABLES = frozenset(
+    {
+        *("RAG_JUDGE_SLACK_URL", "RAG_JUDGE_FEISHU_URL", "RAG_JUDGE_FEISHU_SECRET", "RAG_JUDGE_DINGTALK_URL"),
+        *("RAG_JUDGE_DINGTALK_SECRET", "RAG_JUDGE_WECOM_URL", "RAG_JUDGE_WEBHOOK_URL"),
+    }
+)
 # Flag (and RAG_JUDGE_ variable in capitals) -> its place in the file.
 PLACES: Mapping[str, tuple[str, str]] = {
     "name": ("run", "name"),

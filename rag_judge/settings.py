@@ -20,6 +20,7 @@ from rag_judge.errors import InputError
 from rag_judge.sections import (
     AT_LEAST,
     AT_MOST,
+    NOTICE_VARIABLES,
     OURS_IN_BODY,
     PLACES,
     SECTIONS,
@@ -95,7 +96,7 @@ def _take_models(judge: dict[str, Any], models: Sequence[str]) -> None:
 def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
     """Variables that look like settings and are none, most likely misspelt; one that a setting names is the user's."""
     own = " ".join([settings.judge.api_key_env, *settings.endpoint.headers.values()])
-    known = {f"RAG_JUDGE_{name.upper()}" for name in PLACES}
+    known = {f"RAG_JUDGE_{name.upper()}" for name in PLACES} | NOTICE_VARIABLES
     alike = (name for name in environment if name.startswith("RAG_JUDGE_") and name not in known)
     return sorted(name for name in alike if name not in own)
 

@@ -108,7 +108,7 @@ def test_an_unfinished_a_newer_and_a_missing_run_are_said(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="not complete; finish it with `rag-judge run --resume"):
         read_run(run.path)
     run.write_json("manifest.json", {"format_version": 99, "run_id": "a", "status": "complete"})
-    with pytest.raises(InputError, match="format version 99, this program reads 1"):
+    with pytest.raises(InputError, match=r"format version 99, this program reads 1: .* upgrade rag-judge"):
         read_run(run.path)
     run.write_json("manifest.json", {})
     with pytest.raises(InputError, match="not the manifest of a run; the file was changed"):
@@ -122,5 +122,7 @@ def test_runs_are_found_by_id_and_by_path_and_listed(tmp_path: Path) -> None:
     run.write_json("manifest.json", {"status": "incomplete"})
     (tmp_path / "notes").mkdir()
     assert find_run(tmp_path, run.run_id) == find_run(Path("elsewhere"), str(run.path)) == RunFolder(run.path)
+    (tmp_path / ".removed-x").mkdir()  # as a prune that was killed leaves it
+    (tmp_path / ".removed-x" / "manifest.json").write_text("{}", encoding="utf-8")
     assert list_runs(tmp_path) == [RunFolder(run.path)]
     assert list_runs(tmp_path / "nowhere") == []

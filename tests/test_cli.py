@@ -13,7 +13,19 @@ from tests.misbehaviour import UNAUTHORIZED
 from tests.servers import JudgeServer, RagServer
 
 COMMANDS = ["init", "demo", "lint", "import", "export", "plan", "collect", "run", "pairwise", "regrade", "runs"]
-COMMANDS += ["signals", "mine"]
+COMMANDS += [
+    "signals",
+    "mine",
+    "compare",
+    "ab",
+    "gate",
+    "bias",
+    "compare-judges",
+    "review",
+    "nightly",
+    "trend",
+    "report",
+]
 KEY = "sk-secret-0123456789"
 
 
@@ -175,6 +187,8 @@ def test_init_lays_a_project_once_and_overwrites_nothing(tmp_path: Path) -> None
     for name in ("judge_prompts/passfail/prompt.toml", "eval/rag_cases.json", "runs/.gitkeep", "rag-judge.toml"):
         assert (laid / name).is_file()
     assert (laid / ".github" / "workflows" / "rag-judge.yml").is_file()
+    schedules = {"crontab", "environment.example", "gitlab-ci.yml", "rag-judge.service", "rag-judge.timer"}
+    assert {path.name for path in (laid / "schedules").iterdir()} == schedules
     (laid / "rag-judge.toml").write_text("[run]\nk = 3\n", encoding="utf-8")
     again = rag_judge("init", "mine", cwd=tmp_path)
     assert again.stdout.startswith("0 files written")

@@ -14,7 +14,7 @@ import pytest
 from rag_judge.archive import CASE_COLUMNS
 from rag_judge.attribution import LAYER_OF
 from rag_judge.records import OutcomeName, UnscoredReason
-from rag_judge.sections import PLACES, EndpointSettings, JudgeSettings, RunSettings
+from rag_judge.sections import PLACES, SECTIONS
 from rag_judge.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -171,8 +171,7 @@ def test_every_column_of_the_case_table_is_told() -> None:
 
 
 def test_every_setting_and_every_variable_is_told() -> None:
-    kinds = {"run": RunSettings, "judge": JudgeSettings, "endpoint": EndpointSettings}
-    settings = {f"{section}.{field.name}" for section, kind in kinds.items() for field in fields(kind)}
+    settings = {f"{section}.{field.name}" for section, kind in SECTIONS.items() for field in fields(kind)}
     variables = {f"RAG_JUDGE_{name.upper()}" for name in PLACES}
     assert sorted((settings | variables) - page_words("commands.md")) == []
 

@@ -18,7 +18,7 @@ from rag_judge.cli import app
 from rag_judge.comparison import Side, compare_runs
 from rag_judge.demo.rag_service import running_service
 from rag_judge.estimates import clopper_pearson_ends, rate, wilson_ends
-from rag_judge.gate import Gated, GateRules, Rule, decide
+from rag_judge.gate import Gated, GateRules, JudgeMoved, Rule, decide
 from rag_judge.gate_output import WORDS, gate_lines, job_summary, junit_xml, verdict_line, workflow_commands
 from rag_judge.pipeline import RunRequest, World, run
 from rag_judge.pipeline.demo import write_cases
@@ -177,6 +177,11 @@ def against(before: Sequence[bool], after: Sequence[bool], rules: GateRules) -> 
     return decide(b, summary_of(b, "none"), rules, embedded=False, comparison=tree)
 
 
+def compared(a: Sequence[CaseRow], b: Sequence[CaseRow]) -> dict[str, Any]:
+    sides = [Side(name, rows, {}, summary_of(rows)) for name, rows in (("a", a), ("b", b))]
+    return compare_runs(sides[0], sides[1], common=False, declared=(), seed=0)
+
+
 def regressed(n: int, points: int) -> tuple[list[bool], list[bool]]:
     """A baseline of 80 %, and as many points fewer; a few cases change both ways."""
     before = [i % 5 != 0 for i in range(n)]
@@ -215,6 +220,34 @@ def test_without_a_baseline_a_regression_rule_is_skipped_and_said() -> None:
     assert named(gated, "regression:rule_correct").outcome == "skipped"
     assert gated.exit_code == 0
     assert any("no baseline" in line for line in gate_lines(gated, "en"))
+
+
+def test_a_judge_that_has_moved_decides_nothing_but_rules_and_red_lines_still_do() -> None:
+    rules = GateRules(floors={"pass": 0.9, "rule_correct": 0.9}, allowed_regression={"pass": 0.05})
+    worse = rows_with(40, 100)
+    moved = JudgeMoved("the judge changed: m -> n", is_bridged=False)
+    comparison = compared(rows_with(90, 100), worse)
+    gated = decided(worse, rules, comparison=comparison, moved=moved)
+    assert named(gated, "judge_unmoved").outcome == "inconclusive"
+    assert named(gated, "floor:pass").outcome == "inconclusive"
+    assert named(gated, "regression:pass").outcome == "inconclusive"
+    assert "the judge has moved" in named(gated, "floor:pass").reason
+    assert named(gated, "floor:rule_correct").outcome == "failed"
+    assert (gated.decision, gated.exit_code) == ("hold", 1)
+    judge_alone = GateRules(floors={"pass": 0.9}, allowed_regression={"pass": 0.05})
+    gated = decided(worse, judge_alone, comparison=comparison, moved=moved)
+    assert (gated.decision, gated.exit_code) == ("not_enough_evidence", 3)
+
+
+def test_against_a_baseline_graded_by_the_same_judge_a_regression_is_one() -> None:
+    worse, rules = rows_with(40, 100), GateRules(allowed_regression={"pass": 0.05})
+    comparison = compared(rows_with(90, 100), worse)
+    gated = decided(worse, rules, comparison=comparison, moved=JudgeMoved("drifted", is_bridged=True))
+    assert named(gated, "regression:pass").outcome == "failed"
+    same = decided(worse, rules, comparison=compared(worse, worse), moved=JudgeMoved("drifted", is_bridged=True))
+    # nothing got worse, and still a night on which the judge moved is one to look at
+    assert named(same, "regression:pass").outcome == "passed"
+    assert (same.decision, same.exit_code) == ("not_enough_evidence", 3)
 
 
 def test_identical_systems_are_held_no_more_often_than_the_level_says() -> None:

@@ -13,7 +13,7 @@ from rag_judge.pipeline.gate import gate, rules_of
 from rag_judge.pipeline.pairwise import PairwiseRequest, pairwise
 from rag_judge.pipeline.review import ReviewedRun
 from rag_judge.pipeline.run import RunRequest, run
-from rag_judge.pipeline.steps import Budget, RunResult, World
+from rag_judge.pipeline.steps import Budget, RunResult, World, limits_left
 from rag_judge.settings import Settings
 
 PAIRWISE = "pairwise"
@@ -66,7 +66,7 @@ def ab(cases: Path, a: Version, b: Version, settings: Settings, world: World) ->
         answers = None if version.is_endpoint else Path(version.source)
         request = RunRequest(of_side, cases, answers, Budget(sample=settings.judge.sample))
         results.append(run(request, world))
-        left = _what_is_left(left, results[-1])
+        left = limits_left(left, results[-1])
     pairs = None
     if settings.judge.prompt != "none":
         side_by_side = replace(
@@ -77,18 +77,3 @@ def ab(cases: Path, a: Version, b: Version, settings: Settings, world: World) ->
     gated = gate(second, first, settings)
     comparison = second.folder.read_json("comparison.json")  # as the gate has made it
     return Decided(results[0], results[1], pairs, comparison, gated)
-
-
-def _what_is_left(settings: Settings, result: RunResult) -> Settings:
-    """The settings with what a run has spent taken off the limits."""
-    judge, cost = settings.judge, result.folder.manifest().get("cost") or {}
-    calls = (cost.get("calls") or 0) - (cost.get("cached") or 0)  # replies of earlier runs cost nothing
-    usd = cost.get("usd_with_estimates") or cost.get("usd") or 0.0
-    return replace(
-        settings,
-        judge=replace(
-            judge,
-            max_calls=None if judge.max_calls is None else max(0, judge.max_calls - calls),
-            max_usd=None if judge.max_usd is None else max(0.0, judge.max_usd - usd),
-        ),
-    )

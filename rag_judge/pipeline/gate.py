@@ -8,7 +8,7 @@ from pathlib import Path
 from rag_judge.archive import case_rows_of
 from rag_judge.comparison import METRICS
 from rag_judge.errors import InputError
-from rag_judge.gate import PLACES, Gated, GateRules, decide
+from rag_judge.gate import PLACES, Gated, GateRules, JudgeMoved, decide
 from rag_judge.gate_output import job_summary, junit_xml, workflow_commands
 from rag_judge.pipeline.bias import judge_bias
 from rag_judge.pipeline.compare import compare
@@ -37,16 +37,25 @@ def rules_of(settings: Settings) -> GateRules:
     )
 
 
-def gate(run: ReviewedRun, baseline: ReviewedRun | None, settings: Settings, *, junit_cases: bool = False) -> Gated:
+def gate(
+    run: ReviewedRun,
+    baseline: ReviewedRun | None,
+    settings: Settings,
+    *,
+    junit_cases: bool = False,
+    common: bool = False,
+    moved: JudgeMoved | None = None,
+) -> Gated:
     """The decision on a run, written to `gate.json` and `junit.xml`.
 
-    Labels of the run are used wherever there are any; the comparison with the baseline is written as `compare` does.
+    Labels of the run are used wherever there are any; the comparison with the baseline is written as `compare` does,
+    with `common` of the questions that both were asked. `moved` says that the judge is not the one it was.
     Raises InputError for a comparison in place of a run, for rules that are none, and as `compare` does.
     """
     if run.is_pair:
         raise InputError(f"{run.folder.path}: a pairwise comparison has no gate; name a run")
     rules = rules_of(settings)
-    comparison = None if baseline is None else compare(baseline, run, common=False, declared=settings.compare.metrics)
+    comparison = None if baseline is None else compare(baseline, run, common=common, declared=settings.compare.metrics)
     rows = case_rows_of(run.run, every_answer=True)
     judge = run.run.manifest.get("judge") or {}
     bias = judge_bias(run) if judge and run.labels() else None
@@ -57,6 +66,7 @@ def gate(run: ReviewedRun, baseline: ReviewedRun | None, settings: Settings, *, 
         embedded=any(one.get("embedded") for one in run.run.manifest.get("judges") or [judge] if one),
         bias=bias,
         comparison=comparison,
+        moved=moved,
     )
     run.folder.write_json("gate.json", gated.tree())
     run.folder.write_text("junit.xml", junit_xml(gated, rows, run.folder.run_id, with_cases=junit_cases))

@@ -13,6 +13,7 @@ from rag_judge import manifest as manifests
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import FinishedRun, RunFolder, copy_into, read_run, write_table
 from rag_judge.cases import CaseSet, case_fields, question_hash
+from rag_judge.checksums import checksums_of
 from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.grading import GradingPlan, PairGrading, decision_of
 from rag_judge.journal import RecordedReplies, sent_log
@@ -329,7 +330,7 @@ def _finished(
     shown = sorted((row for row in rows if row.outcome != "tie"), key=place_on_page)[:N_PAIRS_IN_REPORT]
     page = [ReportPair(row, pairs.cases.get(row.id), pairs.a.get(row.id), pairs.b.get(row.id)) for row in shown]
     folder.write_text("report.html", render_pairs_report(manifest, summary, page, lang=settings.run.lang))
-    folder.write_json("manifest.json", manifest)
+    folder.write_json("manifest.json", {**manifest, "files": checksums_of(folder)})
     sent_log(folder.journal).unlink(missing_ok=True)
     return RunResult(folder, summary, lines, exit_code(summary, settings))
 

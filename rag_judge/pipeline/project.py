@@ -10,7 +10,7 @@ from rag_judge.prompts import shipped_folder
 
 
 def init(target: Path) -> tuple[list[Path], list[Path]]:
-    """Lay prompts, example eval set, archive folder, settings and a nightly workflow into a folder.
+    """Lay prompts, example eval set, archive folder, settings and schedules of the nightly job into a folder.
 
     Returns the files written and those that were there and stayed as they were. Raises InputError for a folder that
     cannot be written.
@@ -40,3 +40,5 @@ def _files() -> Iterator[tuple[Path, bytes]]:
     templates = Path(__file__).parent / "templates"
     yield Path("rag-judge.toml"), (templates / "rag-judge.toml").read_bytes()
     yield Path(".github") / "workflows" / "rag-judge.yml", (templates / "rag-judge.yml").read_bytes()
+    for path in sorted((templates / "schedules").iterdir()):
+        yield Path("schedules") / path.name, path.read_bytes()

@@ -16,6 +16,7 @@ from rag_judge.addresses import public_address, public_url
 from rag_judge.answers import AnswerSet
 from rag_judge.archive import RunFolder, copy_into, read_run
 from rag_judge.cases import CaseSet
+from rag_judge.checksums import checksums_of
 from rag_judge.endpoint import Endpoint, open_endpoint
 from rag_judge.errors import CannotGoOn, InputError, LimitReached
 from rag_judge.journal import JournalCost, RecordedReplies, sent_log
@@ -63,6 +64,9 @@ class RunRequest:
     budget: Budget = field(default_factory=Budget)
     retry_unscored: bool = False
     cases_name: str | None = None  # what the manifest calls the eval set, in place of the path
+    purpose: manifests.Purpose | None = None  # None: an ordinary run
+    parent: str | None = None  # the run whose answers are graded again
+    sources: Mapping[str, str] | None = None  # what the manifest says of cases and answers, in place of the files
 
 
 def real_world(**front_end: Any) -> World:
@@ -109,7 +113,8 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             world.say(
                 f"warning: {given.n_without_contexts} answers have no context texts; the judge is not asked about them"
             )
-        folder = resume or begin(settings, _saved_request(request, cases), world)
+        saved = _saved_request(request, cases)
+        folder = resume or begin(settings, saved, world, request.parent, purpose=request.purpose)
         try:
             lay_cases(folder, cases)
             if prompts and kept_prompt(folder) is None:
@@ -117,7 +122,8 @@ async def run_async(request: RunRequest, world: World, resume: RunFolder | None 
             await _lay_answers(folder, cases, given, endpoint, world, deadline)
             return await _finish(folder, request, cases, measures, accesses, probing, deadline, world)
         except (CannotGoOn, asyncio.CancelledError) as stopped:
-            hint = f"what was finished is kept in {folder.path}; go on with: rag-judge run --resume {folder.path}"
+            command = f"bridge {request.parent}" if request.purpose == "bridge" else "run"
+            hint = f"what was finished is kept in {folder.path}; go on with: rag-judge {command} --resume {folder.path}"
             if isinstance(stopped, LimitReached):
                 raise LimitReached(f"{stopped}\n{hint}{LIMIT_HINT}", stopped.finished, stopped.result) from stopped
             if isinstance(stopped, CannotGoOn):
@@ -190,9 +196,9 @@ def _graded(
         graded = grade(
             folder, cases, answers, replies, material.measures, settings, drawn, embedded=embedded, is_part=is_part
         )
-        parts = manifests.inputs(
-            cases, file_sha256(folder.snapshot), answers, folder.read_json("request.json"), settings.system
-        )
+        saved = folder.read_json("request.json")
+        sources = saved.get("sources") or saved
+        parts = manifests.inputs(cases, file_sha256(folder.snapshot), answers, sources, settings.system)
         corpus = manifests.corpus_entry(material.measures.corpus)
         parts |= {"prompts": manifests.prompt_entries(prompts), "corpus": corpus}
         parts |= judge_entries(settings, accesses, prompts, replies.cost, asked)
@@ -240,14 +246,14 @@ def complete(
     """Write the report and, last, the manifest that says `complete`."""
     manifest = manifests.finished(folder.read_json("manifest.json"), world.now(), parts)
     write_report(folder, manifest, graded, cases, answers, settings.run.lang)
-    folder.write_json("manifest.json", manifest)
+    folder.write_json("manifest.json", {**manifest, "files": checksums_of(folder)})
     sent_log(folder.journal).unlink(missing_ok=True)  # only a run that may be resumed needs it
     return RunResult(folder, graded.summary, graded.lines, exit_code(graded.summary, settings), graded.rows)
 
 
 def ended_run(folder: RunFolder, settings: Settings) -> RunResult:
     """How a complete run answered when it ended; nothing is sent or written."""
-    summary = read_run(folder.path).summary
+    summary = read_run(folder.path, texts=False).summary
     return RunResult(folder, summary, folder.lines(), exit_code(summary, settings))
 
 
@@ -282,9 +288,17 @@ def resumed_request(
         if path is not None and saved[f"{name}_path"] != str(path.resolve()):
             raise InputError(f"{folder.path} was started with --{name} {saved[f'{name}_path']}, not {path}")
     answers = saved["answers_path"]
+    more: dict[str, Any] = {name: saved.get(name) for name in ("purpose", "parent", "sources")}
     return RunRequest(
-        settings, Path(saved["cases_path"]), Path(answers) if answers else None, Budget(**saved["budget"])
+        settings, Path(saved["cases_path"]), Path(answers) if answers else None, Budget(**saved["budget"]), **more
     )
+
+
+def going_on(folder: RunFolder, today: Settings, **patience: Any) -> RunRequest:
+    """The request of an interrupted run with today's limits and patience, and whatever of it is given."""
+    judge = today.judge
+    names = ("concurrency", "timeout_s", "attempts", "max_usd", "max_calls", "deadline", "cache")
+    return resumed_request(folder, {name: getattr(judge, name) for name in names} | patience, {}, today)
 
 
 def retrying(request: RunRequest, folder: RunFolder | None) -> RunRequest:
@@ -307,6 +321,9 @@ def _saved_request(request: RunRequest, cases: CaseSet) -> dict[str, Any]:
         "cases_sha256": cases.sha256,
         "answers": str(source) if source else public_address(request.settings.endpoint.url or ""),
         "budget": {"sample": budget.sample, "seconds": budget.seconds, "at_least": budget.at_least},
+        "purpose": request.purpose,
+        "parent": request.parent,
+        "sources": None if request.sources is None else dict(request.sources),
     }
 
 

@@ -6,7 +6,7 @@ Each step finds what an earlier, killed process left in the run folder and goes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from rag_judge.prompt_settings import score_of
 from rag_judge.prompts import pass_rule
 from rag_judge.records import Answer, CaseRow, Prompt
 from rag_judge.report.html import ReportCase, render_report
+from rag_judge.report.joined import Joined
 from rag_judge.report.terminal import failure_lines, summary_lines
 from rag_judge.rows import file_sha256
 from rag_judge.settings import Settings
@@ -32,6 +33,14 @@ from rag_judge.summary import summarise
 from rag_judge.table import Measures, case_rows
 
 N_CASES_IN_REPORT = 200
+# What is made of a run after it has ended, `NAME.json`, and what a report cannot be without.
+JOINED_FILES: Mapping[str, Sequence[str]] = {
+    "bias": ("n_labelled", "fields"),
+    "comparison": ("a", "b", "n_common", "n_dropped", "changed_factors", "metrics", "changed_cases", "remarks"),
+    "gate": ("decision", "rules", "red_lines"),
+    "anchors": ("verdict",),
+    "nightly": (),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +88,19 @@ def begin(
     world: World,
     parent: str | None = None,
     kind: manifests.Kind = "run",
+    purpose: manifests.Purpose | None = None,
 ) -> RunFolder:
     """A new run folder with what a resume needs in it (`request.json`) and a manifest that says `incomplete`."""
     run = create_run(Path(settings.run.out), settings.run.name, world.now().date())
     run.write_json("request.json", {**saved, "settings": manifests.saved_settings(settings)})
-    run.write_json("manifest.json", manifests.started(run, settings, world.now(), parent, kind))
+    run.write_json("manifest.json", manifests.started(run, settings, world.now(), parent, kind, purpose))
     return run
 
 
-def check_untouched(run: FinishedRun) -> None:
+def check_untouched(run: FinishedRun, *, needs_replies: bool = True) -> None:
     """Raise InputError when what a finished run was graded from is missing or was changed since."""
     folder, manifest = run.folder, run.manifest
-    if manifest["judge"] is not None and not folder.journal.exists():
+    if needs_replies and manifest["judge"] is not None and not folder.journal.exists():
         raise InputError(f"{folder.journal}: the call journal is missing, so there are no replies to read again")
     is_pair = manifest.get("kind") == "pairwise"
     answers = [folder.answers_of(side) for side in ("a", "b")] if is_pair else [folder.answers]
@@ -246,14 +256,34 @@ def write_report(
     lang: str,
     bias: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write `report.html` with every number and the first cases that did not pass, in the order of the eval set."""
+    """Write `report.html` with every number, the first cases that did not pass, and what was made since the run ended.
+
+    `bias` takes the place of a `bias.json` that is yet to be written.
+    """
     worth_reading = [row for row in graded.rows if row.outcome != "pass"]
-    first = [
-        ReportCase(row, cases.get(row.id), answers.get(row.id, row.answer_no))
-        for row in worth_reading[:N_CASES_IN_REPORT]
-    ]
-    page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang, bias=bias)
+    first = with_texts(worth_reading[:N_CASES_IN_REPORT], cases, answers)
+    joined = joined_records(run)
+    joined = joined if bias is None else replace(joined, bias=bias)
+    page = render_report(manifest, graded.summary, first, n_not_passed=len(worth_reading), lang=lang, joined=joined)
     run.write_text("report.html", page)
+
+
+def with_texts(rows: Sequence[CaseRow], cases: CaseSet, answers: AnswerSet) -> list[ReportCase]:
+    """The cases of these rows as a page shows them."""
+    return [ReportCase(row, cases.get(row.id), answers.get(row.id, row.answer_no)) for row in rows]
+
+
+def joined_records(run: RunFolder) -> Joined:
+    """What was made of a run since it ended. Raises InputError for a file that is none of ours."""
+    found: dict[str, Any] = {}
+    for name, needed in JOINED_FILES.items():
+        path = run.path / f"{name}.json"
+        if not path.exists():
+            continue
+        found[name] = run.read_json(path.name)
+        if lacking := [key for key in needed if key not in found[name]]:
+            raise InputError(f"{path}: {lacking[0]} is missing; the file was changed, or is of another version")
+    return Joined(**found)
 
 
 def say_families(found: Sequence[Mapping[str, str]], world: World) -> None:
@@ -272,3 +302,18 @@ def exit_code(summary: Mapping[str, Any], settings: Settings) -> int:
     drawn = judge.get("drawn", 0)
     unscored = sum(judge.get("unscored", {}).values()) / drawn if drawn else 0.0
     return 4 if unanswered > settings.run.max_unanswered or unscored > settings.run.max_unscored else 0
+
+
+def limits_left(settings: Settings, result: RunResult) -> Settings:
+    """The settings with what a run has spent taken off its limits of money and calls."""
+    judge, cost = settings.judge, result.folder.manifest().get("cost") or {}
+    calls = (cost.get("calls") or 0) - (cost.get("cached") or 0)  # replies of earlier runs cost nothing
+    usd = cost.get("usd_with_estimates") or cost.get("usd") or 0.0
+    return replace(
+        settings,
+        judge=replace(
+            judge,
+            max_calls=None if judge.max_calls is None else max(0, judge.max_calls - calls),
+            max_usd=None if judge.max_usd is None else max(0.0, judge.max_usd - usd),
+        ),
+    )

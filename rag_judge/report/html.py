@@ -1,5 +1,7 @@
 """Manifest, summary and the cases that did not pass → `report.html`, one page that opens offline. Nothing is computed.
 
+What was made of the run since it ended is joined to it: decision, comparison, the state of its judge, labels, a trend.
+
 Every text of a case, an answer or a model is data: escaped by the template engine, never a template, with control
 characters shown as spaces. The page holds no script and names nothing outside itself.
 """
@@ -20,15 +22,19 @@ from rag_judge.report.hints import hints_of
 from rag_judge.report.html_facts import about, facts, value_text
 from rag_judge.report.html_numbers import (
     HEADLINES,
+    Section,
     estimate_text,
     intervals,
-    people_section,
     percent,
     sections,
     sentence,
 )
 from rag_judge.report.html_terms import CAUSES, COLUMNS
 from rag_judge.report.html_words import LAYERS, OUTCOMES, UNSCORED, WORDS
+from rag_judge.report.joined import Joined, Part, gate_part, judge_part
+from rag_judge.report.joined_comparison import comparison_part
+from rag_judge.report.joined_people import people
+from rag_judge.report.joined_words import JOINED_WORDS
 from rag_judge.retrieval import MatchLevel, at_level
 from rag_judge.rules import dangling_citations, leaked_ids
 
@@ -39,6 +45,8 @@ Tree = Mapping[str, Any]
 
 # A page of 200 cases must stay readable on a phone, whatever the texts; the run's files hold them whole.
 N_CHARACTERS_SHOWN, N_CONTEXTS_SHOWN, N_LEAKS_SHOWN = 4_000, 30, 50
+NOTHING_JOINED = Joined()
+CORRECTED = "people.corrected"  # the first headline, where a run is labelled
 # The columns of a case's row by who filled them, each with the value of it that is shown as bad.
 RULE_COLUMNS: Mapping[str, bool | None] = {
     "rule_correct": False,
@@ -127,17 +135,16 @@ def render_report(
     *,
     n_not_passed: int,
     lang: str,
-    bias: Mapping[str, Any] | None = None,
+    joined: Joined = NOTHING_JOINED,
 ) -> str:
-    """The page as HTML, with what people say where the run has labels (`bias`, as in `bias.json`).
+    """The page as HTML, with what was made of the run since it ended.
 
     `cases` are those shown of the `n_not_passed` that did not pass, in the order of the page. The text holds no lone
     surrogate and can be written as UTF-8. Raises KeyError for a language without wording.
     """
-    shown_sections = sections(summary, lang)
-    if bias is not None and bias["n_labelled"] and "pass" in bias["fields"]:
-        shown_sections.append(people_section(bias, lang))
+    shown_sections = joined_sections(summary, joined, lang)
     by_name = {metric.name: metric for section in shown_sections for metric in section.metrics}
+    first, others = parts_of(summary, joined, lang)
     return page_of(
         "report.html.j2",
         manifest,
@@ -145,11 +152,15 @@ def render_report(
         lang,
         about=about(manifest, summary, lang),
         is_judged=summary["judge"]["mode"] != "none",
-        headlines=[by_name[name] for name in HEADLINES if name in by_name],
+        first_parts=first,
+        other_parts=others,
+        trend=(JOINED_WORDS[lang]["trend"], joined.trend_html or ""),
+        sheets=["report.css", "joined.css"] if first or others or joined.trend_html else ["report.css"],
+        headlines=[by_name[name] for name in (CORRECTED, *HEADLINES) if name in by_name],
         sections=shown_sections,
         levels=", ".join(dict.fromkeys(percent(level) for level, _, _ in intervals(summary))),
         abstention=summary["abstention"],
-        **_tables(summary, lang),
+        **tables(summary, lang),
         cases=[_shown(given, manifest.get("match", "exact"), lang) for given in cases],
         anchors={given.row.id: f"case-{i}" for i, given in enumerate(cases, 1)},
         n_cases=summary["n_cases"],
@@ -157,6 +168,23 @@ def render_report(
         n_not_passed=n_not_passed,
         facts=facts(manifest, summary, lang),
     )
+
+
+def joined_sections(summary: Tree, joined: Joined, lang: str) -> list[Section]:
+    """Every number of a run in the order of a report; what people's labels say first, where there are any."""
+    labelled = None if joined.bias is None else people(joined.bias, summary, lang)
+    return [*([] if labelled is None else [labelled]), *sections(summary, lang)]
+
+
+def parts_of(summary: Tree, joined: Joined, lang: str) -> tuple[list[Part], list[Part]]:
+    """What is joined before the numbers of a run, and after them."""
+    first = [] if joined.gate is None else [gate_part(joined.gate, lang)]
+    others = []
+    if joined.comparison is not None:
+        others.append(comparison_part(joined.comparison, summary["retrieval"]["k"], lang))
+    if joined.anchors is not None or joined.nightly is not None:
+        others.append(judge_part(joined.anchors, joined.nightly, lang))
+    return first, others
 
 
 def page_of(template: str, manifest: Tree, words: Mapping[str, str], lang: str, **values: Any) -> str:
@@ -204,7 +232,7 @@ def _printable(value: Any) -> Any:
 # --- where it goes wrong ------------------------------------------------------------------------------------------
 
 
-def _tables(summary: Tree, lang: str) -> dict[str, Any]:
+def tables(summary: Tree, lang: str) -> dict[str, Any]:
     """The tables by type, cause and layer, as the template names them."""
     causes, layers = _most(summary, "causes"), _most(summary, "layers")
     return {

@@ -1,0 +1,451 @@
+"""The nightly job: a list of steps, each of which finds what an earlier, killed process of the same night has left.
+
+Up to the gate a fault ends the night as "could not measure"; after it the decision stands, whatever else goes wrong. A
+further step is one line in `MEASURING` or `TELLING`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rag_judge.anchors import AnchorCheck, judge_changes
+from rag_judge.archive import RunFolder
+from rag_judge.cases import CaseSet
+from rag_judge.endpoint import open_endpoint
+from rag_judge.errors import CannotGoOn, InputError
+from rag_judge.gate import Gated, JudgeMoved
+from rag_judge.gate_output import verdict_line
+from rag_judge.night_lock import night_lock
+from rag_judge.nightly_words import WORDS, changed_line, judge_line, number_lines
+from rag_judge.nights import (
+    ANCHORS,
+    BRIDGE,
+    NIGHT_FILE,
+    Past,
+    ended_before,
+    graded_alike,
+    last_good,
+    past_runs,
+    reference_of,
+    to_go_on,
+)
+from rag_judge.notify import channels_of, send
+from rag_judge.notify_messages import Notice
+from rag_judge.notify_words import NoticeDecision
+from rag_judge.pins import pin, pins
+from rag_judge.pipeline.anchors import check_anchors, why_no_anchors
+from rag_judge.pipeline.bridge import bridge
+from rag_judge.pipeline.gate import gate, rules_of, tell_github
+from rag_judge.pipeline.judging import deadline_s
+from rag_judge.pipeline.report import write_joined_report
+from rag_judge.pipeline.review import ExportRequest, ReviewedRun, export_review
+from rag_judge.pipeline.run import RunRequest, going_on, run
+from rag_judge.pipeline.steps import RunResult, World, limits_left
+from rag_judge.pipeline.trend import trend
+from rag_judge.report.terminal import printable
+from rag_judge.report.trend_plot import trend_section
+from rag_judge.retention import prune_archive
+from rag_judge.settings import Settings
+
+N_RULES_TOLD = 6
+N_NIGHTS_SHOWN = 60
+DAY_S = 86_400
+
+
+@dataclass(slots=True)
+class Night:
+    """One night as it goes on: what its steps have found so far, and the lines for people."""
+
+    settings: Settings  # with what is left of the night's money and calls
+    world: World
+    archive: Path
+    ends_at: float | None  # on the world's monotonic clock
+    fresh: bool = False  # begin anew where a night was interrupted
+    lines: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)  # annotations for GitHub, where it runs us
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    anchors_run: RunFolder | None = None
+    anchors: AnchorCheck | None = None
+    result: RunResult | None = None
+    baseline: Past | None = None
+    alike: Past | None = None  # the baseline as today's judge graded it
+    judge_since: datetime | None = None  # when the judge became what it is, as far as its anchors tell
+    moved: str | None = None  # why the judge is not the one it was
+    gated: Gated | None = None
+    exit_code: int = 0
+    notices: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The wording in the language for people."""
+        return WORDS[self.settings.run.lang]
+
+    @property
+    def run_folder(self) -> RunFolder:
+        """The folder of the night's run. Raises CannotGoOn before there is one."""
+        if self.result is None:
+            raise CannotGoOn("the night has no run")
+        return self.result.folder
+
+    @property
+    def ended(self) -> NoticeDecision | None:
+        """How the night ended, as its notice names it; None before the gate."""
+        if self.exit_code == CannotGoOn.exit_code:
+            return "could_not_measure"
+        if self.gated is None:
+            return None
+        return "not_comparable" if self.moved is not None and self.gated.decision != "hold" else self.gated.decision
+
+    def limited(self, name: str) -> Settings:
+        """The settings of one of the night's runs: its name, what is left of the time, and no reply of another judge.
+
+        A kept reply counts only if it came after the judge became what it is; without anchors nobody knows when.
+        """
+        judge = self.settings.judge
+        if self.ends_at is not None:
+            judge = replace(judge, deadline=f"{max(0, math.ceil(self.ends_at - self.world.monotonic()))}s")
+        if self.judge_since is None:
+            judge = replace(judge, cache=False)
+        else:
+            age = max(0.0, (self.world.now() - self.judge_since).total_seconds()) / DAY_S
+            judge = replace(judge, cache_days=min(judge.cache_days, age))
+        return replace(self.settings, run=replace(self.settings.run, name=name), judge=judge)
+
+    def tell(self, line: str) -> None:
+        """Add a line for people."""
+        self.lines.append(line)
+
+    def tree(self) -> dict[str, Any]:
+        """The night as `nightly.json` holds it."""
+        return {
+            "finished": [step["name"] for step in self.steps][-1:] == [TELLING[-1][0]],
+            "comparable": self.moved is None,
+            "moved": self.moved,
+            "decision": None if self.gated is None else self.gated.decision,
+            "ended": self.ended,
+            "exit_code": self.exit_code,
+            "baseline": None if self.baseline is None else self.baseline.folder.run_id,
+            "compared_with": None if self.alike is None else self.alike.folder.run_id,
+            "anchors_run": None if self.anchors_run is None else self.anchors_run.run_id,
+            "steps": self.steps,
+            "notices": self.notices,
+        }
+
+
+def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
+    """The night as it ended. A second one while one runs does nothing, and says so.
+
+    Raises InputError before anything is spent. A lost endpoint or judge, a limit or a full disk ends the night with
+    exit code 5, after that was told; the same command goes on with it.
+    """
+    night = _opened(settings, world, fresh)
+    with night_lock(night.archive, world.now()) as lock:
+        holder = {name: printable(str(value)) for name, value in (lock.holder or {}).items()}
+        since = night.words["since"].format_map(holder) if holder else ""
+        if not lock.is_ours:
+            night.tell(night.words["running"].format(since=since))
+            return night
+        if lock.holder is not None:
+            world.say(night.words["taken_over"].format(since=since))
+        try:
+            for name, step in MEASURING:
+                night.steps.append({"name": name, "outcome": "done", "detail": step(night)})
+        except (CannotGoOn, OSError) as stopped:
+            _could_not_measure(night, name, str(stopped))
+            return night
+        for name, step in TELLING:
+            _after_the_gate(night, name, step)
+    return night
+
+
+def _opened(settings: Settings, world: World, fresh: bool) -> Night:
+    """A night that has done nothing yet. Raises InputError for settings that no night could go by."""
+    told = settings.nightly
+    if told.cases is None and told.answers is None:
+        raise InputError('nightly.cases: name the eval set in rag-judge.toml: [nightly] cases = "eval/my_cases.jsonl"')
+    for name, path in (("cases", told.cases), ("answers", told.answers), ("anchors", told.anchors)):
+        if path is not None and not Path(path).is_file():
+            raise InputError(f"nightly.{name}: found {path!r}, expected a file")
+    rules_of(settings)
+    with closing(CaseSet(Path(told.cases or told.answers or ""))):
+        pass  # a broken eval set is found before the anchors cost anything, and so is an endpoint that is none
+    if told.answers is None:
+        open_endpoint(settings.endpoint, world.environment, settings.system)
+    deadline = settings.judge.deadline
+    ends_at = None if deadline is None else world.monotonic() + deadline_s(deadline, world.now())
+    of_run = replace(settings.run, name=told.name)
+    return Night(replace(settings, run=of_run), world, Path(settings.run.out), ends_at, fresh)
+
+
+# --- measuring -----------------------------------------------------------------------------------------------------
+
+
+def _held_against_anchors(night: Night) -> str:
+    """Grade the judge's anchors again, first of all, and hold it against what it said of them before."""
+    settings = night.settings
+    path = settings.nightly.anchors
+    if path is None or why_no_anchors(settings) is not None:
+        night.tell(judge_line(None, settings.run.lang))
+        return "no anchors"
+    past = past_runs(night.archive)
+    again = None if night.fresh else to_go_on(past, ANCHORS, ANCHORS, night.world.now())
+    tonight = None if again is None else again.folder.run_id
+    reference = reference_of(past, _pinned(night.archive, ANCHORS), tonight)
+    night.anchors_run, night.anchors = check_anchors(
+        Path(path),
+        None if reference is None else reference.folder,
+        night.limited(ANCHORS),
+        night.world,
+        tolerance=settings.nightly.tolerance,
+        resume=None if again is None else again.folder,
+    )
+    night.settings = _left(night, night.anchors_run)
+    kept = night.anchors_run.run_id if reference is None else reference.folder.run_id
+    if _pinned(night.archive, ANCHORS) != kept:  # what the judge is held against is never pruned
+        pin(night.archive, kept, ANCHORS, "the judge's reference", night.world.now())
+    line = judge_line(night.anchors.tree(), settings.run.lang)
+    night.tell(line)
+    night.judge_since = _started_at(night.anchors_run) if reference is None else reference.started_at
+    if night.anchors.verdict in ("changed", "drifting"):
+        night.moved, night.judge_since = line, _started_at(night.anchors_run)
+    return night.anchors.verdict
+
+
+def _asked_and_graded(night: Night) -> str:
+    """Collect and grade: anew, or where an interrupted process of this night was."""
+    told = night.settings.nightly
+    past = past_runs(night.archive)
+    again = None if night.fresh else to_go_on(past, told.name, None, night.world.now())
+    settings = night.limited(told.name)
+    if again is None:
+        cases, answers = told.cases or told.answers, told.answers if told.cases else None
+        request = RunRequest(settings, Path(cases or ""), None if answers is None else Path(answers))
+        night.result = run(request, night.world)
+    else:
+        night.world.say(night.words["went_on"].format(run=again.folder.run_id))
+        night.result = run(going_on(again.folder, settings), night.world, again.folder)
+        night.notices = list((again.night or {}).get("notices") or ())
+    night.settings = _left(night, night.result.folder)
+    for line in number_lines(night.result.summary, settings.run.lang):
+        night.tell(line)
+    return night.result.folder.run_id
+
+
+def _found_baseline(night: Night) -> str:
+    """Find the pinned or last good run, as graded by today's judge; grade its answers again where it was not."""
+    past, words, folder = past_runs(night.archive), night.words, night.run_folder
+    pinned = _pinned(night.archive, "baseline")
+    by_pin = next((one for one in past if one.folder.run_id == pinned), None)
+    night.baseline = by_pin or last_good(past, folder.run_id)
+    if night.baseline is None:
+        night.tell(words["no_baseline"])
+        _take_as_reference(night)
+        return "none"
+    manifest = folder.manifest()
+    night.alike = graded_alike(
+        past, night.baseline, night.judge_since, lambda other: not judge_changes(other, manifest)
+    )
+    why = words["pinned" if by_pin else "last_good"]
+    if night.alike is None:
+        if night.moved is None:
+            changed = judge_changes(night.baseline.manifest, manifest)
+            night.moved = judge_line({"verdict": "changed", "n": 0, "changed": changed}, night.settings.run.lang)
+            night.tell(night.moved)
+        if night.settings.nightly.bridge:
+            night.alike = _bridged(night)
+        why += words["not_bridged"] if night.alike is None else ""
+    if night.alike is not None and night.alike is not night.baseline:
+        why += words["bridged"].format(bridge=night.alike.folder.run_id)
+    night.tell(words["baseline"].format(run=night.baseline.folder.run_id, why=why))
+    return night.baseline.folder.run_id
+
+
+def _bridged(night: Night) -> Past:
+    """The baseline's answers, graded by tonight's judge."""
+    assert night.baseline is not None
+    name = f"{night.settings.nightly.name}-{BRIDGE}"
+    again = None if night.fresh else to_go_on(past_runs(night.archive), name, BRIDGE, night.world.now())
+    resume = None
+    if again is not None and not again.is_complete and again.manifest.get("parent") == night.baseline.folder.run_id:
+        resume = again.folder
+    result = bridge(night.baseline.folder, night.limited(name), night.world, resume)
+    night.settings = _left(night, result.folder)
+    return Past(result.folder, result.folder.manifest(), None)
+
+
+def _take_as_reference(night: Night) -> None:
+    """With no baseline to grade again, what the judge says tonight is what it is held against from now on."""
+    if night.moved is not None and night.anchors_run is not None:
+        pin(night.archive, night.anchors_run.run_id, ANCHORS, "the judge's reference", night.world.now())
+
+
+def _decided(night: Night) -> str:
+    """Compare with the baseline, and decide by the rules."""
+    settings = night.settings
+    night.run_folder.write_json("anchors.json", night.anchors.tree()) if night.anchors is not None else None
+    moved = None if night.moved is None else JudgeMoved(night.moved, is_bridged=night.alike is not None)
+    against = night.alike or night.baseline
+    reviewed = ReviewedRun(night.run_folder.path)
+    night.gated = gate(
+        reviewed,
+        None if against is None else ReviewedRun(against.folder.path),
+        settings,
+        common=True,
+        moved=moved,
+    )
+    night.exit_code = night.gated.exit_code
+    if against is not None:
+        night.tell(changed_line(night.run_folder.read_json("comparison.json"), settings.run.lang))
+    if night.moved is not None:
+        night.tell(night.words["not_comparable"])
+    night.tell(verdict_line(night.gated, settings.run.lang))
+    night.commands = tell_github(night.gated, night.run_folder.run_id, night.world.environment, settings.run.lang)
+    return night.gated.decision
+
+
+# --- telling -------------------------------------------------------------------------------------------------------
+
+
+def _after_the_gate(night: Night, name: str, step: Callable[[Night], str]) -> None:
+    """Take one step that changes no decision; what goes wrong in it is told, and the next one is taken."""
+    try:
+        night.steps.append({"name": name, "outcome": "done", "detail": step(night)})
+    except (InputError, CannotGoOn, OSError) as fault:
+        night.steps.append({"name": name, "outcome": "failed", "detail": str(fault)})
+        night.world.say(f"warning: {name}: {fault}")
+    try:
+        night.run_folder.write_json(NIGHT_FILE, night.tree())
+    except OSError as fault:
+        night.world.say(f"warning: {NIGHT_FILE}: {fault}")
+
+
+def _reported(night: Night) -> str:
+    lang = night.settings.run.lang
+    so_far = trend(night.archive, name=night.settings.nightly.name, last=N_NIGHTS_SHOWN)
+    write_joined_report(night.run_folder, lang, trend_section(so_far.points, lang))
+    return str(night.run_folder.path / "report.html")
+
+
+def _drew_sample(night: Night) -> str:
+    """Draw the sample for people, unless this night has one."""
+    told, words = night.settings.nightly, night.words
+    if not told.review_fraction:
+        return "none wanted"
+    reviewed = ReviewedRun(night.run_folder.path)
+    design = reviewed.design()
+    if design is None:
+        people = tuple(f"a{n}" for n in range(1, told.annotators + 1))
+        request = ExportRequest(told.review_fraction, annotators=people, lang=night.settings.run.lang)
+        try:
+            design = export_review(reviewed, request).design
+        except InputError as refused:
+            night.tell(words["no_review"].format(why=printable(str(refused))))
+            return str(refused)
+    folder = reviewed.review.path
+    night.tell(words["review"].format(n=len(design.drawn), annotators=told.annotators, folder=folder))
+    return f"{len(design.drawn)} cases"
+
+
+def _noticed(night: Night) -> str:
+    """Tell the chats; what was told by an earlier process of this night is not told again."""
+    if any(one["ok"] and one["ended"] == night.ended for one in night.notices):
+        return "told already"
+    return _tell_chats(night)
+
+
+def _pruned(night: Night) -> str:
+    told = night.settings.nightly
+    keep = {past.folder.run_id for past in (night.baseline, night.alike) if past is not None}
+    keep |= {folder.run_id for folder in (night.anchors_run,) if folder is not None}
+    done = prune_archive(
+        night.archive, night.world.now(), keep_last=told.keep_last, older_than_days=told.keep_days, keep=keep
+    )
+    if done.n_pruned:
+        night.tell(night.words["pruned"].format(n=done.n_pruned, mb=done.freed_bytes / 1e6))
+    return f"{done.n_pruned} runs"
+
+
+MEASURING: tuple[tuple[str, Callable[[Night], str]], ...] = (
+    ("anchors", _held_against_anchors),
+    ("run", _asked_and_graded),
+    ("baseline", _found_baseline),
+    ("gate", _decided),
+)
+TELLING: tuple[tuple[str, Callable[[Night], str]], ...] = (
+    ("report", _reported),
+    ("review sample", _drew_sample),
+    ("notify", _noticed),
+    ("prune", _pruned),
+)
+
+
+# --- what steps share ------------------------------------------------------------------------------------------------
+
+
+def _could_not_measure(night: Night, name: str, why: str) -> None:
+    """End the night with exit code 5, and tell it: nothing was found to be worse."""
+    night.exit_code = CannotGoOn.exit_code
+    night.steps.append({"name": name, "outcome": "failed", "detail": why})
+    night.tell(night.words["stopped"].format(why="; ".join(printable(line) for line in why.splitlines())))
+    night.tell(night.words["again"])
+    _tell_chats(night)
+    if night.result is not None:
+        _after_the_gate(night, "notify", lambda night: "could not measure")
+
+
+def _tell_chats(night: Night) -> str:
+    """Send the notice to every chat that the environment names; a failure is told and changes nothing."""
+    settings, words, ended = night.settings, night.words, night.ended
+    channels, problems = channels_of(night.world.environment, settings.run.lang)
+    for problem in problems:
+        night.world.say(f"warning: {problem}")
+    run_id = None if night.result is None else night.result.folder.run_id
+    before, since = ended_before(past_runs(night.archive), run_id or "")
+    if ended is None or not channels:
+        return "nobody to tell"
+    wanted = {"always": True, "never": False, "problems": ended != "ship", "changes": ended != before}
+    if not wanted[settings.nightly.notify]:
+        return "not wanted"
+    if ended == before and since is not None:
+        night.tell(words["still"].format(since=since.date().isoformat()))
+    link = settings.nightly.link
+    notice = Notice(
+        decision=ended,
+        run_id=run_id,
+        lines=tuple(night.lines) + tuple(_rule_lines(night)),
+        link=None if link is None or run_id is None else link.replace("{run}", run_id),
+        facts=night.tree() | {"run": run_id, "lines": night.lines},
+    )
+    for sent in send(notice, channels, night.world.now(), settings.run.lang):
+        told = {"channel": sent.channel, "ok": sent.ok, "detail": sent.detail, "ended": ended}
+        night.notices.append(told)
+        said = words["sent"] if sent.ok else words["not_sent"].format(detail=printable(sent.detail))
+        night.world.say(words["notice"].format(channel=sent.channel, said=said))
+    return f"{sum(one['ok'] for one in night.notices)} of {len(night.notices)} sent"
+
+
+def _rule_lines(night: Night) -> list[str]:
+    rules = () if night.gated is None else night.gated.rules
+    worth = [rule for rule in rules if rule.outcome in ("failed", "inconclusive")]
+    return [
+        night.words["gate"].format(outcome=rule.outcome, name=rule.name, reason=printable(rule.reason))
+        for rule in worth[:N_RULES_TOLD]
+    ]
+
+
+def _left(night: Night, folder: RunFolder) -> Settings:
+    return limits_left(night.settings, RunResult(folder, {}, (), 0))
+
+
+def _started_at(folder: RunFolder) -> datetime:
+    return datetime.fromisoformat(folder.manifest()["started_at"])
+
+
+def _pinned(archive: Path, role: str) -> str | None:
+    return next((run_id for run_id, one in pins(archive).items() if one.role == role), None)
