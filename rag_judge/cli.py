@@ -22,6 +22,7 @@ import typer
 from rag_judge import __version__
 from rag_judge.ab_command import ab
 from rag_judge.archive_commands import init, regrade
+from rag_judge.bridge_command import bridge
 from rag_judge.compare_command import compare
 from rag_judge.errors import CannotGoOn, InputError, RagJudgeError
 from rag_judge.gate_command import gate
@@ -308,6 +309,7 @@ app.command()(compare)
 app.command()(ab)
 app.command()(gate)
 app.command()(nightly)
+app.command()(bridge)
 app.command()(trend)
 app.command()(report)
 app.command()(bias)

@@ -25,6 +25,7 @@ Common = Annotated[bool, typer.Option("--common", help="With --baseline: only th
 OutFile = Annotated[
     Path | None, typer.Option("--out-file", help="Where to write it; - for stdout. [RUN/report.html or report.md]")
 ]
+N_RUNS_OF_TREND = 60
 
 
 def report(
@@ -46,6 +47,8 @@ def report(
     from rag_judge.archive import find_run
     from rag_judge.pipeline import real_world
     from rag_judge.pipeline.report import write_joined_report
+    from rag_judge.pipeline.trend import trend
+    from rag_judge.report.trend_plot import trend_section
     from rag_judge.settings import load_settings
 
     if as_json and out_file is not None and str(out_file) == "-":
@@ -55,9 +58,11 @@ def report(
         settings = load_settings(config, environment, flags_of({"out": out, "lang": lang}, "out lang"))
         archive = Path(settings.run.out)
         folder = find_run(archive, run)
+        same_name = trend(archive, name=folder.manifest().get("name"), last=N_RUNS_OF_TREND).points
         made = write_joined_report(
             folder,
             settings.run.lang,
+            trend_section(same_name, settings.run.lang) if format_name == "html" and len(same_name) > 1 else None,
             format_name=format_name,
             out_file=out_file,
             baseline=None if baseline is None else find_run(archive, baseline),

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from rag_judge.archive import RunFolder, case_rows_of, list_runs, read_run
 from rag_judge.bridge_command import bridge as bridge_command
 from rag_judge.bridge_words import WORDS, bridge_lines
-from rag_judge.calibration import corrected_pass_rate
 from rag_judge.errors import InputError, LimitReached
 from rag_judge.pipeline import Budget, RunRequest, RunResult, pairwise, real_world, run
 from rag_judge.pipeline.anchors import check_anchors
@@ -24,8 +23,7 @@ from rag_judge.pipeline.bias import judge_bias
 from rag_judge.pipeline.bridge import TakenLabels, bridge, bridge_name, taken_labels
 from rag_judge.pipeline.pairwise import PairwiseRequest
 from rag_judge.pipeline.review import ExportRequest, ReviewedRun, export_review
-from rag_judge.poststratification import strata_of
-from rag_judge.records import Estimate
+from rag_judge.poststratification import share_value, strata_of
 from rag_judge.settings import Settings, load_settings
 from tests.eval_sets import numbered_files, write_rows
 from tests.labelled_runs import label_all
@@ -188,7 +186,7 @@ def test_a_run_that_no_judge_saw_gets_one_and_nothing_is_claimed_of_the_differen
         result = bridged(tmp_path, server, parent)
     assert result.summary["judge"]["graded"] == N
     lines = bridge_lines(result.folder.read_json("comparison.json"), [], 0, "no_labels", "en")
-    assert lines[1] == "how far the judge moved is not known: no question has a value in both runs"
+    assert lines[1] == "how far the judge moved is not known: no question has a verdict in both runs"
 
 
 def test_a_gone_knowledge_base_is_told_and_one_that_is_there_is_used(tmp_path: Path) -> None:
@@ -244,24 +242,22 @@ def test_labels_of_fields_that_todays_prompt_does_not_ask_stay_where_they_are(tm
 
 
 def test_labels_drawn_by_the_old_judges_verdicts_are_unbiased_under_the_new_ones() -> None:
-    """The strata are old probability by new verdict. Of 200 cases 150 pass by people; each of 400 draws takes a fifth
-    of what the old judge passed and half of what it failed; the mean of the corrected rates must be the true one.
+    """The strata are old probability by new verdict. Of 200 cases 150 pass by people; each of 400 draws takes three
+    tenths of what the old judge passed and six of what it failed; the mean of the corrected rates must be the true one.
     """
     rng = random.Random(5)
     human = [i % 4 != 0 for i in range(200)]
     old = [said if rng.random() < 0.8 else not said for said in human]
     new = [said if rng.random() < 0.7 else not said for said in human]
-    known: list[float | None] = [0.2 if said else 0.5 for said in old]
+    known: list[float | None] = [0.3 if said else 0.6 for said in old]
     truth, values = fmean(human), []
     for _ in range(400):
         drawn: set[int] = set()
-        for verdict, share in ((True, 0.2), (False, 0.5)):
+        for verdict, share in ((True, 0.3), (False, 0.6)):
             ids = [i for i, said in enumerate(old) if said is verdict]
             drawn |= set(rng.sample(ids, round(share * len(ids))))
         strata = strata_of(new, [said if i in drawn else None for i, said in enumerate(human)], known)
-        found = corrected_pass_rate(strata).corrected
-        assert isinstance(found, Estimate)
-        values.append(found.value)
+        values.append(share_value(strata))
     # The rate of a draw spreads by about 0.05, so the mean of 400 by 0.0025; four of these.
     assert fmean(values) == pytest.approx(truth, abs=0.01)
 

@@ -159,6 +159,7 @@ def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
         except (CannotGoOn, OSError) as stopped:
             _could_not_measure(night, name, str(stopped))
             return night
+        _write_night(night)  # the report shows it
         for name, step in TELLING:
             _after_the_gate(night, name, step)
     return night
@@ -319,6 +320,10 @@ def _after_the_gate(night: Night, name: str, step: Callable[[Night], str]) -> No
     except (InputError, CannotGoOn, OSError) as fault:
         night.steps.append({"name": name, "outcome": "failed", "detail": str(fault)})
         night.world.say(f"warning: {name}: {fault}")
+    _write_night(night)
+
+
+def _write_night(night: Night) -> None:
     try:
         night.run_folder.write_json(NIGHT_FILE, night.tree())
     except OSError as fault:
@@ -364,7 +369,12 @@ def _pruned(night: Night) -> str:
     keep = {past.folder.run_id for past in (night.baseline, night.alike) if past is not None}
     keep |= {folder.run_id for folder in (night.anchors_run,) if folder is not None}
     done = prune_archive(
-        night.archive, night.world.now(), keep_last=told.keep_last, older_than_days=told.keep_days, keep=keep
+        night.archive,
+        night.world.now(),
+        keep_last=told.keep_last,
+        older_than_days=told.keep_days,
+        unlabelled=True,  # nearly every night has a sample; those that nobody took up go with their run
+        keep=keep,
     )
     if done.n_pruned:
         night.tell(night.words["pruned"].format(n=done.n_pruned, mb=done.freed_bytes / 1e6))
