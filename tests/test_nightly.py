@@ -260,7 +260,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("n_calls", [20, 75, 120])
+@pytest.mark.parametrize(
+    "n_calls", [20, pytest.param(75, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.slow)]
+)
 def test_killed_mid_way_and_started_again_nothing_is_asked_twice(tmp_path: Path, n_calls: int) -> None:
     system, judge = TestSystem(), TestJudge()
     with RagServer(system) as rag, JudgeServer(judge, delay_s=0.01) as server:
@@ -279,6 +281,36 @@ def test_killed_mid_way_and_started_again_nothing_is_asked_twice(tmp_path: Path,
         n_needed = 2 * (30 + N_CASES)
         assert n_needed <= len(server.requests) <= n_needed + 8
     assert len(list_runs(tmp_path / "runs")) == 2
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 kB, which only root can make."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no small file system can be mounted here: {made.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_could_not_measure_and_with_room_the_night_goes_on(tmp_path: Path, small_disk: Path) -> None:
+    with nights(tmp_path) as (at, _, _):
+        config = tmp_path / "rag-judge.toml"
+        config.write_text(config.read_text("utf-8").replace(str(at.archive), str(small_disk / "runs")), "utf-8")
+        night = one(at)
+        assert night.exit_code == 5
+        assert any("could not measure: No space left on device" in line for line in night.lines)
+        subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
+        assert one(at).exit_code == 0
+        # what was journalled before the disk was full was not asked again under another name
+        names = [folder.manifest()["name"] for folder in list_runs(small_disk / "runs")]
+        assert sorted(names) == ["anchors", "nightly"]
 
 
 # --- telling -----------------------------------------------------------------------------------------------------

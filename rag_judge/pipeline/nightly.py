@@ -156,8 +156,11 @@ def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
         try:
             for name, step in MEASURING:
                 night.steps.append({"name": name, "outcome": "done", "detail": step(night)})
-        except (CannotGoOn, OSError) as stopped:
-            _could_not_measure(night, name, str(stopped))
+        except CannotGoOn as stopped:
+            _could_not_measure(night, name, str(stopped).partition("\n")[0])
+            return night
+        except OSError as fault:  # a full disk, a folder that may not be written
+            _could_not_measure(night, name, f"{fault.strerror or fault}: {fault.filename or night.archive}")
             return night
         _write_night(night)  # the report shows it
         for name, step in TELLING:
@@ -402,7 +405,7 @@ def _could_not_measure(night: Night, name: str, why: str) -> None:
     """End the night with exit code 5, and tell it: nothing was found to be worse."""
     night.exit_code = CannotGoOn.exit_code
     night.steps.append({"name": name, "outcome": "failed", "detail": why})
-    night.tell(night.words["stopped"].format(why="; ".join(printable(line) for line in why.splitlines())))
+    night.tell(night.words["stopped"].format(why=printable(why)))
     night.tell(night.words["again"])
     _tell_chats(night)
     if night.result is not None:
