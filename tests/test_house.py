@@ -187,6 +187,7 @@ READING_ORDER = [
     "pipeline.report",
     "pipeline.gate",
     "pipeline.ab",
+    "pipeline.night",
     "pipeline.nightly",
     "pipeline.collect",
     "pipeline.plan",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +18,12 @@ import pytest
 from rag_judge.archive import RunFolder, list_runs
 from rag_judge.errors import InputError
 from rag_judge.night_lock import night_lock
-from rag_judge.pipeline.nightly import Night, nightly
+from rag_judge.pins import pin
+from rag_judge.pipeline.night import Night
+from rag_judge.pipeline.nightly import nightly
 from rag_judge.settings import load_settings
 from tests.chat_receivers import ChatReceiver
+from tests.eval_sets import write_rows
 from tests.night_world import N_CASES, Nights, TestJudge, TestSystem, lay
 from tests.servers import JudgeServer, RagServer
 
@@ -71,8 +75,6 @@ def test_the_first_night_has_no_baseline_and_the_second_has_the_first(tmp_path: 
 
 
 def test_a_pinned_baseline_wins_over_the_last_good_night(tmp_path: Path) -> None:
-    from rag_judge.pins import pin
-
     with nights(tmp_path) as (at, _, _):
         first = one(at)
         for at.night in (2, 3):
@@ -111,6 +113,29 @@ def test_an_eval_set_that_grew_is_compared_on_what_both_were_asked(tmp_path: Pat
     assert second.exit_code == 0
     comparison = second.run_folder.read_json("comparison.json")
     assert (comparison["n_common"], comparison["n_dropped"]["only_b"]) == (N_CASES - 5, 5)
+
+
+def test_another_eval_set_altogether_is_not_compared_and_said(tmp_path: Path) -> None:
+    with nights(tmp_path) as (at, _, _):
+        one(at)
+        cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text("utf-8").splitlines()]
+        write_rows(tmp_path / "cases.jsonl", [{**case, "id": f"new-{case['id']}"} for case in cases])
+        at.night = 2
+        second = one(at)
+    assert second.exit_code == 0
+    assert any("not compared with the baseline" in line and "no question in common" in line for line in second.lines)
+
+
+def test_a_pinned_run_that_is_gone_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    with nights(tmp_path) as (at, system, _):
+        first = one(at)
+        pin(at.archive, first.run_folder.run_id, "baseline", None, at.now)
+        shutil.rmtree(first.run_folder.path)
+        n_asked = system.n_asked
+        at.night = 2
+        with pytest.raises(InputError, match="pinned as baseline"):
+            one(at)
+        assert system.n_asked == n_asked
 
 
 # --- the judge ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ import pytest
 
 from rag_judge.demo.rag_service import running_service
 from rag_judge.pipeline.demo import write_cases
-from rag_judge.pipeline.nightly import Night, nightly
+from rag_judge.pipeline.night import Night
+from rag_judge.pipeline.nightly import nightly
 from rag_judge.prompts import shipped_folder
 from rag_judge.settings import load_settings
 from tests.chat_receivers import ChatReceiver

@@ -6,43 +6,38 @@ further step is one line in `MEASURING` or `TELLING`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from rag_judge.anchors import AnchorCheck, judge_changes
+from rag_judge.anchors import judge_changes
 from rag_judge.archive import RunFolder
 from rag_judge.cases import CaseSet
 from rag_judge.endpoint import open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
-from rag_judge.gate import Gated, JudgeMoved
+from rag_judge.gate import JudgeMoved
 from rag_judge.gate_output import verdict_line
 from rag_judge.night_lock import night_lock
-from rag_judge.nightly_words import WORDS, changed_line, judge_line, number_lines
+from rag_judge.nightly_words import changed_line, judge_line, number_lines
 from rag_judge.nights import (
     ANCHORS,
     BRIDGE,
     NIGHT_FILE,
     Past,
-    ended_before,
     graded_alike,
     last_good,
     past_runs,
     reference_of,
     to_go_on,
 )
-from rag_judge.notify import channels_of, send
-from rag_judge.notify_messages import Notice
-from rag_judge.notify_words import NoticeDecision
-from rag_judge.pins import pin, pins
+from rag_judge.pins import pin, pinned_as
 from rag_judge.pipeline.anchors import check_anchors, why_no_anchors
 from rag_judge.pipeline.bridge import bridge
 from rag_judge.pipeline.gate import gate, rules_of, tell_github
 from rag_judge.pipeline.judging import deadline_s
+from rag_judge.pipeline.night import Night, tell_chats
 from rag_judge.pipeline.report import write_joined_report
 from rag_judge.pipeline.review import ExportRequest, ReviewedRun, export_review
 from rag_judge.pipeline.run import RunRequest, going_on, run
@@ -53,89 +48,7 @@ from rag_judge.report.trend_plot import trend_section
 from rag_judge.retention import prune_archive
 from rag_judge.settings import Settings
 
-N_RULES_TOLD = 6
 N_NIGHTS_SHOWN = 60
-DAY_S = 86_400
-
-
-@dataclass(slots=True)
-class Night:
-    """One night as it goes on: what its steps have found so far, and the lines for people."""
-
-    settings: Settings  # with what is left of the night's money and calls
-    world: World
-    archive: Path
-    ends_at: float | None  # on the world's monotonic clock
-    fresh: bool = False  # begin anew where a night was interrupted
-    lines: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)  # annotations for GitHub, where it runs us
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    anchors_run: RunFolder | None = None
-    anchors: AnchorCheck | None = None
-    result: RunResult | None = None
-    baseline: Past | None = None
-    alike: Past | None = None  # the baseline as today's judge graded it
-    judge_since: datetime | None = None  # when the judge became what it is, as far as its anchors tell
-    moved: str | None = None  # why the judge is not the one it was
-    gated: Gated | None = None
-    exit_code: int = 0
-    notices: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def words(self) -> Mapping[str, str]:
-        """The wording in the language for people."""
-        return WORDS[self.settings.run.lang]
-
-    @property
-    def run_folder(self) -> RunFolder:
-        """The folder of the night's run. Raises CannotGoOn before there is one."""
-        if self.result is None:
-            raise CannotGoOn("the night has no run")
-        return self.result.folder
-
-    @property
-    def ended(self) -> NoticeDecision | None:
-        """How the night ended, as its notice names it; None before the gate."""
-        if self.exit_code == CannotGoOn.exit_code:
-            return "could_not_measure"
-        if self.gated is None:
-            return None
-        return "not_comparable" if self.moved is not None and self.gated.decision != "hold" else self.gated.decision
-
-    def limited(self, name: str) -> Settings:
-        """The settings of one of the night's runs: its name, what is left of the time, and no reply of another judge.
-
-        A kept reply counts only if it came after the judge became what it is; without anchors nobody knows when.
-        """
-        judge = self.settings.judge
-        if self.ends_at is not None:
-            judge = replace(judge, deadline=f"{max(0, math.ceil(self.ends_at - self.world.monotonic()))}s")
-        if self.judge_since is None:
-            judge = replace(judge, cache=False)
-        else:
-            age = max(0.0, (self.world.now() - self.judge_since).total_seconds()) / DAY_S
-            judge = replace(judge, cache_days=min(judge.cache_days, age))
-        return replace(self.settings, run=replace(self.settings.run, name=name), judge=judge)
-
-    def tell(self, line: str) -> None:
-        """Add a line for people."""
-        self.lines.append(line)
-
-    def tree(self) -> dict[str, Any]:
-        """The night as `nightly.json` holds it."""
-        return {
-            "finished": [step["name"] for step in self.steps][-1:] == [TELLING[-1][0]],
-            "comparable": self.moved is None,
-            "moved": self.moved,
-            "decision": None if self.gated is None else self.gated.decision,
-            "ended": self.ended,
-            "exit_code": self.exit_code,
-            "baseline": None if self.baseline is None else self.baseline.folder.run_id,
-            "compared_with": None if self.alike is None else self.alike.folder.run_id,
-            "anchors_run": None if self.anchors_run is None else self.anchors_run.run_id,
-            "steps": self.steps,
-            "notices": self.notices,
-        }
 
 
 def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
@@ -165,6 +78,8 @@ def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
         _write_night(night)  # the report shows it
         for name, step in TELLING:
             _after_the_gate(night, name, step)
+        night.finished = True
+        _write_night(night)
     return night
 
 
@@ -177,6 +92,8 @@ def _opened(settings: Settings, world: World, fresh: bool) -> Night:
         if path is not None and not Path(path).is_file():
             raise InputError(f"nightly.{name}: found {path!r}, expected a file")
     rules_of(settings)
+    for role in ("baseline", ANCHORS):
+        pinned_as(Path(settings.run.out), role)  # a pinned run that is gone is told before anything is spent
     with closing(CaseSet(Path(told.cases or told.answers or ""))):
         pass  # a broken eval set is found before the anchors cost anything, and so is an endpoint that is none
     if told.answers is None:
@@ -200,7 +117,7 @@ def _held_against_anchors(night: Night) -> str:
     past = past_runs(night.archive)
     again = None if night.fresh else to_go_on(past, ANCHORS, ANCHORS, night.world.now())
     tonight = None if again is None else again.folder.run_id
-    reference = reference_of(past, _pinned(night.archive, ANCHORS), tonight)
+    reference = reference_of(past, _pinned_id(night, ANCHORS), tonight)
     night.anchors_run, night.anchors = check_anchors(
         Path(path),
         None if reference is None else reference.folder,
@@ -211,7 +128,7 @@ def _held_against_anchors(night: Night) -> str:
     )
     night.settings = _left(night, night.anchors_run)
     kept = night.anchors_run.run_id if reference is None else reference.folder.run_id
-    if _pinned(night.archive, ANCHORS) != kept:  # what the judge is held against is never pruned
+    if _pinned_id(night, ANCHORS) != kept:  # what the judge is held against is never pruned
         pin(night.archive, kept, ANCHORS, "the judge's reference", night.world.now())
     line = judge_line(night.anchors.tree(), settings.run.lang)
     night.tell(line)
@@ -244,7 +161,7 @@ def _asked_and_graded(night: Night) -> str:
 def _found_baseline(night: Night) -> str:
     """Find the pinned or last good run, as graded by today's judge; grade its answers again where it was not."""
     past, words, folder = past_runs(night.archive), night.words, night.run_folder
-    pinned = _pinned(night.archive, "baseline")
+    pinned = _pinned_id(night, "baseline")
     by_pin = next((one for one in past if one.folder.run_id == pinned), None)
     night.baseline = by_pin or last_good(past, folder.run_id)
     if night.baseline is None:
@@ -296,13 +213,15 @@ def _decided(night: Night) -> str:
     moved = None if night.moved is None else JudgeMoved(night.moved, is_bridged=night.alike is not None)
     against = night.alike or night.baseline
     reviewed = ReviewedRun(night.run_folder.path)
-    night.gated = gate(
-        reviewed,
-        None if against is None else ReviewedRun(against.folder.path),
-        settings,
-        common=True,
-        moved=moved,
-    )
+    try:
+        baseline = None if against is None else ReviewedRun(against.folder.path)
+        night.gated = gate(reviewed, baseline, settings, common=True, moved=moved)
+    except InputError as refused:  # pruned texts, or not one question in common
+        if against is None:
+            raise
+        night.tell(night.words["not_compared"].format(why=printable(str(refused))))
+        against = None
+        night.gated = gate(reviewed, None, settings, moved=moved)
     night.exit_code = night.gated.exit_code
     if against is not None:
         night.tell(changed_line(night.run_folder.read_json("comparison.json"), settings.run.lang))
@@ -364,7 +283,7 @@ def _noticed(night: Night) -> str:
     """Tell the chats; what was told by an earlier process of this night is not told again."""
     if any(one["ok"] and one["ended"] == night.ended for one in night.notices):
         return "told already"
-    return _tell_chats(night)
+    return tell_chats(night)
 
 
 def _pruned(night: Night) -> str:
@@ -407,49 +326,9 @@ def _could_not_measure(night: Night, name: str, why: str) -> None:
     night.steps.append({"name": name, "outcome": "failed", "detail": why})
     night.tell(night.words["stopped"].format(why=printable(why)))
     night.tell(night.words["again"])
-    _tell_chats(night)
+    tell_chats(night)
     if night.result is not None:
         _after_the_gate(night, "notify", lambda night: "could not measure")
-
-
-def _tell_chats(night: Night) -> str:
-    """Send the notice to every chat that the environment names; a failure is told and changes nothing."""
-    settings, words, ended = night.settings, night.words, night.ended
-    channels, problems = channels_of(night.world.environment, settings.run.lang)
-    for problem in problems:
-        night.world.say(f"warning: {problem}")
-    run_id = None if night.result is None else night.result.folder.run_id
-    before, since = ended_before(past_runs(night.archive), run_id or "")
-    if ended is None or not channels:
-        return "nobody to tell"
-    wanted = {"always": True, "never": False, "problems": ended != "ship", "changes": ended != before}
-    if not wanted[settings.nightly.notify]:
-        return "not wanted"
-    if ended == before and since is not None:
-        night.tell(words["still"].format(since=since.date().isoformat()))
-    link = settings.nightly.link
-    notice = Notice(
-        decision=ended,
-        run_id=run_id,
-        lines=tuple(night.lines) + tuple(_rule_lines(night)),
-        link=None if link is None or run_id is None else link.replace("{run}", run_id),
-        facts=night.tree() | {"run": run_id, "lines": night.lines},
-    )
-    for sent in send(notice, channels, night.world.now(), settings.run.lang):
-        told = {"channel": sent.channel, "ok": sent.ok, "detail": sent.detail, "ended": ended}
-        night.notices.append(told)
-        said = words["sent"] if sent.ok else words["not_sent"].format(detail=printable(sent.detail))
-        night.world.say(words["notice"].format(channel=sent.channel, said=said))
-    return f"{sum(one['ok'] for one in night.notices)} of {len(night.notices)} sent"
-
-
-def _rule_lines(night: Night) -> list[str]:
-    rules = () if night.gated is None else night.gated.rules
-    worth = [rule for rule in rules if rule.outcome in ("failed", "inconclusive")]
-    return [
-        night.words["gate"].format(outcome=rule.outcome, name=rule.name, reason=printable(rule.reason))
-        for rule in worth[:N_RULES_TOLD]
-    ]
 
 
 def _left(night: Night, folder: RunFolder) -> Settings:
@@ -460,5 +339,6 @@ def _started_at(folder: RunFolder) -> datetime:
     return datetime.fromisoformat(folder.manifest()["started_at"])
 
 
-def _pinned(archive: Path, role: str) -> str | None:
-    return next((run_id for run_id, one in pins(archive).items() if one.role == role), None)
+def _pinned_id(night: Night, role: str) -> str | None:
+    folder = pinned_as(night.archive, role)
+    return None if folder is None else folder.run_id
