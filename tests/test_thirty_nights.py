@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from rag_judge.demo.rag_service import running_service
+from rag_judge.pipeline import RunRequest, run
 from rag_judge.pipeline.demo import write_cases
 from rag_judge.pipeline.night import Night
 from rag_judge.pipeline.nightly import nightly
+from rag_judge.pipeline.trend import trend
 from rag_judge.prompts import shipped_folder
+from rag_judge.records import Estimate
 from rag_judge.settings import load_settings
 from tests.chat_receivers import ChatReceiver
 from tests.eval_sets import verdict, write_rows
@@ -84,8 +87,6 @@ def test_each_change_is_told_as_whose_it_is_and_no_other_night_alarms(tmp_path: 
             return nightly(load_settings(config, at.environment, {}), at.world())
 
         # the anchors are answers of the evening before the first night
-        from rag_judge.pipeline import RunRequest, run
-
         config.write_text(settings_text(tmp_path, cases, urls["v2"], server.base_url), encoding="utf-8")
         flags = {"judge": "none", "out": str(tmp_path / "before")}
         collected = run(RunRequest(load_settings(config, {}, flags), cases), at.world())
@@ -105,3 +106,22 @@ def test_each_change_is_told_as_whose_it_is_and_no_other_night_alarms(tmp_path: 
     worse = [(1, "hold")] * (LAST - SYSTEM_WORSE + 1)
     assert ends == [*before, (3, "not_comparable"), *after, *worse]
     assert told == ["ship", "not_comparable", "ship", "hold"]
+
+    shown = trend(at.archive, name="nightly").points
+    nights = [point for point in shown if not point.is_bridge]
+    assert len(nights) == LAST
+    changed = {n: {mark.factor for mark in point.marks} for n, point in enumerate(nights, 1) if point.marks}
+    assert "anchors.verdict" in changed[JUDGE_CHANGES]
+    assert "system.version" in changed[SYSTEM_WORSE]
+    # the judge's line is cut where it drifted, and the new one begins with the bridge in the place of the night before
+    lines = [point.values["pass"].line for point in shown]
+    of_night = {n: point.values["pass"].line for n, point in enumerate(nights, 1)}
+    assert of_night[JUDGE_CHANGES - 1] != of_night[JUDGE_CHANGES] == of_night[LAST]
+    (bridge,) = [point for point in shown if point.is_bridge]
+    assert bridge.values["pass"].line == of_night[JUDGE_CHANGES]
+    assert len(set(lines)) == 2
+    rules = {point.values["rule_correct"].line for point in nights}
+    assert len(rules) == 1
+    worse_night = nights[SYSTEM_WORSE - 1].values["rule_correct"].estimate
+    assert isinstance(worse_night, Estimate)
+    assert worse_night.value < 0.5
