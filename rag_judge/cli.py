@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from rag_judge.settings import Settings
 
 FAULT_OF_OURS = 70
+COLLECTED = "{out}: {n} of {n_all} questions answered, {n_failed} failed"
 PAIR_FLAGS = (
     "judge repeats base_url prompt_lang judge_sample name out seed concurrency max_tokens timeout_s attempts "
     "vary lang max_usd max_calls deadline"
@@ -213,7 +214,9 @@ def collect(
     if as_json:
         print_json({"out": str(out), "n_answers": n_all, **asdict(collected)})
     else:
-        typer.echo(f"{out}: {n_all - collected.n_failed} of {n_all} questions answered, {collected.n_failed} failed")
+        said = "{out}: {n_all} 个问题答了 {n} 个,失败 {n_failed} 个" if settings.run.lang == "zh" else COLLECTED
+        n = n_all - collected.n_failed
+        typer.echo(said.format(out=out, n_all=n_all, n=n, n_failed=collected.n_failed))
     raise typer.Exit(4 if collected.n_failed > settings.run.max_unanswered * n_all else 0)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_judge.errors import InputError
-from rag_judge.estimates import LEVEL, mean_in_unit, rate
+from rag_judge.estimates import LEVEL, mean_in_unit, paired_difference, rate
 from rag_judge.paired import changes, holm, mcnemar_p, mean_difference, sign_flip_p
 from rag_judge.planning import smallest_detectable_difference, smallest_detectable_mean
 from rag_judge.records import CaseRow, NoEstimate
@@ -175,7 +175,10 @@ def _metric(metric: Metric, pairs: Sequence[Question], seed: int) -> Tree:
         put(tree, "a", mean_in_unit(first, seed, nothing=nothing))
         put(tree, "b", mean_in_unit(second, seed, nothing=nothing))
         apart = [y - x for x, y in zip(first, second, strict=True)]
-        put(tree, "difference", mean_difference(apart, seed) if apart else NoEstimate(nothing))
+        difference = mean_difference(apart, seed) if apart else NoEstimate(nothing)
+        if metric.is_share and apart and not any(apart):  # no question moved: still no proof of no difference
+            difference = paired_difference(0, 0, len(apart))
+        put(tree, "difference", difference)
         p = sign_flip_p(apart, seed) if apart else None
         tree["p_value"] = None if isinstance(p, NoEstimate) else p
         tree["test"] = "sign flips over questions"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
-from rag_judge.gate import Gated, Rule
+from rag_judge.gate import Gated, Rule, RuleOutcome
+from rag_judge.gate_reasons import reason_text
 from rag_judge.records import CaseRow
 from rag_judge.report.terminal import printable
 
@@ -56,16 +58,21 @@ WORDS = {
 }
 
 
-def gate_lines(gated: Gated, lang: str) -> list[str]:
-    """A line a rule, and last the verdict on one line."""
+def gate_lines(gated: Gated, lang: str, outcomes: Sequence[RuleOutcome] = get_args(RuleOutcome)) -> list[str]:
+    """A line for each rule that came out as one of these, and last the verdict on one line."""
     words = WORDS[lang]
     lines = [
         words["rule"].format(
-            outcome=words[rule.outcome], name=rule.name, reason=printable(rule.reason), more=_more(rule, words)
+            outcome=words[rule.outcome], name=rule.name, reason=_reason(rule, lang), more=_more(rule, words)
         )
         for rule in gated.rules
+        if rule.outcome in outcomes
     ]
     return [*lines, verdict_line(gated, lang)]
+
+
+def _reason(rule: Rule, lang: str) -> str:
+    return printable(reason_text(rule.reason, lang))
 
 
 def verdict_line(gated: Gated, lang: str) -> str:
@@ -77,7 +84,7 @@ def verdict_line(gated: Gated, lang: str) -> str:
         uncorrected = words["uncorrected"] if gated.corrected is False else ""
         why = words["all_passed"].format(n=sum(r.outcome == "passed" for r in gated.rules), uncorrected=uncorrected)
     else:
-        why = "; ".join(f"{rule.name} ({printable(rule.reason)})" for rule in deciding[:3])
+        why = "; ".join(f"{rule.name} ({_reason(rule, lang)})" for rule in deciding[:3])
         if len(deciding) > 3:
             why += "; " + words["and_more"].format(n=len(deciding) - 3)
     return words["verdict"].format(decision=words[gated.decision], why=why)

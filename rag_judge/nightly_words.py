@@ -29,21 +29,24 @@ WORDS = {
         "fabrication": "fabrication",
         "hit": "Hit@{k}",
         "rule_correct": "rules correct",
+        "from_cache": "{n} of {of} verdicts are replies of earlier nights to the same answers",
+        "other_settings": "the night that was interrupted had other settings; a new one begins: {run} is left as it is",
+        "damaged": "{run} is damaged, see `rag-judge runs verify`: {what}",
         "leaks": "leaks: {n}{ids}",
-        "moved_same": "judge: as it was on its {n} anchors",
+        "moved_same": "judge: no move seen on its {n} anchors (net {net}); so many show about {smallest} or more",
         "moved_first": "judge: first time on its {n} anchors, nothing to hold them against",
         "moved_unknown": "judge: not known whether it moved: {why}",
         "moved_changed": "THE JUDGE CHANGED: {what}",
         "moved_drifting": "THE JUDGE DRIFTED: {what}",
         "moved_none": "judge: no anchors are set, so that a drift would not be seen",
         "not_comparable": "not comparable with the nights before: the difference is the judge's, not the system's",
-        "still": "so since {since}",
+        "still": "nights have ended like this since {since}",
         "changed_cases": "cases that changed: {n}{ids}",
-        "gate": "{outcome}: {name}: {reason}",
         "link": "report: {link}",
         "cost": "cost: {usd:.4f} USD",
         "stopped": "could not measure: {why}",
-        "again": "start the same command again to go on; this does not say that the system got worse",
+        "again": "this does not say that the system got worse; mend the cause and start the same command again: it "
+        "goes on for 18 hours, --fresh begins anew",
         "review": "review sample: {n} cases for {annotators} people in {folder}",
         "no_review": "no review sample: {why}",
         "pruned": "archive: {n} old runs pruned, {mb:.1f} MB",
@@ -69,21 +72,23 @@ WORDS = {
         "fabrication": "编造率",
         "hit": "Hit@{k}",
         "rule_correct": "规则正确",
+        "from_cache": "{of} 个判定中有 {n} 个沿用以前夜间对相同回答的回复",
+        "other_settings": "被中断的夜间任务用的是别的设置;重新开始:{run} 保持原样",
+        "damaged": "{run} 已损坏,见 `rag-judge runs verify`:{what}",
         "leaks": "泄漏:{n}{ids}",
-        "moved_same": "评审:在 {n} 个锚点上与以前一致",
+        "moved_same": "评审:在 {n} 个锚点上没有看出变动(净变化 {net});这么多锚点能看出约 {smallest} 或更大的变化",
         "moved_first": "评审:首次在 {n} 个锚点上评分,尚无对照",
         "moved_unknown": "评审:不知道是否变动:{why}",
         "moved_changed": "评审已更换:{what}",
         "moved_drifting": "评审已漂移:{what}",
         "moved_none": "评审:没有设置锚点,漂移不会被发现",
         "not_comparable": "与此前的夜间运行不可比:差异来自评审,而不是系统",
-        "still": "自 {since} 起一直如此",
+        "still": "自 {since} 起,各夜都是这个结果",
         "changed_cases": "变化的用例:{n}{ids}",
-        "gate": "{outcome}:{name}:{reason}",
         "link": "报告:{link}",
         "cost": "费用:{usd:.4f} 美元",
         "stopped": "未能测量:{why}",
-        "again": "再次运行同一命令即可继续;这并不表示系统变差了",
+        "again": "这并不表示系统变差了;排除原因后再次运行同一命令:18 小时内可继续,--fresh 则重新开始",
         "review": "人工复核样本:{n} 条,{annotators} 人,位于 {folder}",
         "no_review": "没有复核样本:{why}",
         "pruned": "归档:清理了 {n} 个旧运行,{mb:.1f} MB",
@@ -130,7 +135,12 @@ def judge_line(anchors: Tree | None, lang: str) -> str:
         f"{printable(str(one['factor']))}: {printable(str(one['before']))} -> {printable(str(one['now']))}"
         for one in anchors.get("changed") or ()
     )
-    return words[f"moved_{anchors['verdict']}"].format(n=anchors["n"], why=said, what=factors or said)
+    net, smallest = anchors.get("net"), anchors.get("smallest_detectable")
+    shown = {
+        "net": "?" if net is None else f"{net['value']:+.0%}",
+        "smallest": "?" if smallest is None else f"{smallest:.0%}",
+    }
+    return words[f"moved_{anchors['verdict']}"].format(n=anchors["n"], why=said, what=factors or said, **shown)
 
 
 def _share(estimate: Tree) -> str:

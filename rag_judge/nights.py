@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from rag_judge.anchors import MOST_UNREAD
 from rag_judge.archive import RunFolder, list_runs
 from rag_judge.errors import InputError
 
@@ -27,6 +28,7 @@ class Past:
     folder: RunFolder
     manifest: Tree
     night: Tree | None  # nightly.json; None for a run of no night, or of one that has not come so far
+    read_share: float | None = None  # of the answers that the judge was to see, those with a decided pass
 
     @property
     def started_at(self) -> datetime:
@@ -37,6 +39,11 @@ class Past:
     def is_complete(self) -> bool:
         """True for a finished run."""
         return bool(self.manifest["status"] == "complete")
+
+    @property
+    def is_read(self) -> bool:
+        """True when the judge's replies could be read: few enough answers are without a verdict to stand for it."""
+        return self.read_share is not None and self.read_share >= 1 - MOST_UNREAD
 
     @property
     def purpose(self) -> str | None:
@@ -52,11 +59,17 @@ def past_runs(archive: Path) -> list[Past]:
             manifest = folder.manifest()
             night = folder.read_json(NIGHT_FILE) if (folder.path / NIGHT_FILE).exists() else None
             datetime.fromisoformat(manifest["started_at"]).astimezone()
+            share = _read_share(folder) if manifest.get("purpose") and manifest["status"] == "complete" else None
         except (InputError, KeyError, TypeError, ValueError):
             continue  # `runs` names it as broken; it is no baseline
         if manifest.get("kind", "run") == "run":
-            found.append(Past(folder, manifest, night))
+            found.append(Past(folder, manifest, night, share))
     return sorted(found, key=lambda past: (past.started_at.timestamp(), past.folder.run_id))
+
+
+def _read_share(folder: RunFolder) -> float:
+    judge = folder.read_json("summary.json")["judge"]
+    return float(judge["graded"] / judge["drawn"]) if judge.get("drawn") else 0.0
 
 
 def to_go_on(past: Sequence[Past], name: str, purpose: str | None, now: datetime) -> Past | None:
@@ -110,13 +123,14 @@ def reference_of(past: Sequence[Past], pinned: str | None, tonight: str | None) 
     """The anchors run that the judge is held against: the pinned or first one, or the last before a later bridge.
 
     A bridge says that the judge has moved and that this was dealt with: from then on it is held against what it was
-    then. None where the judge has never been asked of its anchors.
+    then. None where the judge has never been asked of its anchors. Where its replies could not be read, a run says
+    nothing of the judge and counts for neither.
     """
-    anchors = [one for one in past if one.purpose == ANCHORS and one.is_complete and one.folder.run_id != tonight]
+    anchors = [one for one in past if one.purpose == ANCHORS and one.is_read and one.folder.run_id != tonight]
     if not anchors:
         return None
     first = next((one for one in anchors if one.folder.run_id == pinned), anchors[0])
-    bridged_at = max((one.started_at for one in past if one.purpose == BRIDGE and one.is_complete), default=None)
+    bridged_at = max((one.started_at for one in past if one.purpose == BRIDGE and one.is_read), default=None)
     if bridged_at is None or bridged_at <= first.started_at:
         return first
     return [one for one in anchors if one.started_at <= bridged_at][-1]
@@ -132,7 +146,7 @@ def graded_alike(
     bridges = [
         one
         for one in past
-        if one.purpose == BRIDGE and one.is_complete and one.manifest.get("parent") == baseline.folder.run_id
+        if one.purpose == BRIDGE and one.is_read and one.manifest.get("parent") == baseline.folder.run_id
     ]
     alike = [
         one

@@ -51,10 +51,13 @@ class TestJudge:
     model: str = "judge-1"
     strictness: float = 0.1  # share of good answers that it fails
     down: bool = False
+    prose: bool = False  # answer what no parser reads
 
     def __call__(self, request: JudgeRequest) -> Misbehaviour:
         if self.down:
             return Respond(503, "down")
+        if self.prose:
+            return Respond(200, reply_body("I think it is fine.", request, self.model))
         is_good = "There are many seats" not in request.text and share_of(request.text) >= self.strictness
         return Respond(200, reply_body(verdict(complete=is_good), request, self.model))
 

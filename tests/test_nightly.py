@@ -18,7 +18,7 @@ import pytest
 from rag_judge.archive import RunFolder, list_runs
 from rag_judge.errors import InputError
 from rag_judge.night_lock import night_lock
-from rag_judge.pins import pin
+from rag_judge.pins import pin, pins
 from rag_judge.pipeline.night import Night
 from rag_judge.pipeline.nightly import nightly
 from rag_judge.settings import load_settings
@@ -183,6 +183,29 @@ def test_a_judge_that_moved_does_not_hide_a_system_that_got_worse_by_rules(tmp_p
     assert second.moved is not None
 
 
+def test_a_night_of_unreadable_replies_is_nothing_to_hold_the_judge_against(tmp_path: Path) -> None:
+    with nights(tmp_path) as (at, _, judge):
+        judge.prose = True
+        first = one(at)
+        assert first.exit_code == 4
+        assert pins(at.archive) == {}
+        judge.prose = False
+        at.night = 2
+        second = one(at)
+        assert second.anchors is not None
+        assert (second.anchors.verdict, second.exit_code) == ("first", 0)
+        assert pins(at.archive)[str(night_file(second)["anchors_run"])].role == "anchors"
+        # the judge changes, and cannot be read on that night: it is not what later nights are held against
+        at.night, judge.model, judge.prose = 3, "judge-2", True
+        assert one(at).exit_code == 4
+        assert not runs_named(at, "nightly-bridge")
+        at.night, judge.prose = 4, False
+        fourth = one(at)
+        assert (fourth.exit_code, night_file(fourth)["ended"]) == (3, "not_comparable")
+        at.night = 5
+        assert one(at).exit_code == 0
+
+
 def test_without_anchors_another_model_is_still_seen(tmp_path: Path) -> None:
     with nights(tmp_path, anchors=None) as (at, _, judge):
         first = one(at)
@@ -244,6 +267,32 @@ def test_limits_are_of_the_whole_night(tmp_path: Path) -> None:
         assert any("limit" in line for line in night.lines)
         config.write_text(whole.replace("repeats = 3", 'repeats = 3\ndeadline = "0s"'), encoding="utf-8")
         assert one(at).exit_code == 5
+        # a limit that was taken out of the settings is none, also for the night that it stopped
+        config.write_text(whole, encoding="utf-8")
+        assert one(at).exit_code == 0
+        assert len(runs_named(at, "nightly")) == 1
+
+
+def test_a_night_of_other_settings_is_not_gone_on_with(tmp_path: Path) -> None:
+    with nights(tmp_path) as (at, system, _), RagServer(TestSystem()) as other:
+        system.down = True
+        assert one(at).exit_code == 5
+        config = tmp_path / "rag-judge.toml"
+        text = config.read_text(encoding="utf-8").splitlines()
+        config.write_text("\n".join(f'url = "{other.ask_url}"' if "url = " in t and "ask" in t else t for t in text))
+        assert one(at).exit_code == 0
+        assert len(runs_named(at, "nightly")) == 2
+    assert any("had other settings" in line for line in at.said)
+
+
+def test_an_archive_that_cannot_be_written_is_an_error_of_the_settings(tmp_path: Path, small_disk: Path) -> None:
+    with nights(tmp_path) as (at, system, _):
+        config = tmp_path / "rag-judge.toml"
+        config.write_text(config.read_text("utf-8").replace(str(at.archive), str(small_disk / "runs")), "utf-8")
+        subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+        with pytest.raises(InputError, match="the archive cannot be written: Read-only file system"):
+            one(at)
+        assert system.n_asked == 0
 
 
 @pytest.mark.parametrize(

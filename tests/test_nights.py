@@ -21,13 +21,22 @@ ZONE = timezone(timedelta(hours=8))
 NOON = datetime(2026, 3, 10, 12, tzinfo=ZONE)
 
 
-def made(archive: Path, run_id: str, hours_ago: float, night: dict[str, Any] | None = None, **manifest: Any) -> None:
+def made(
+    archive: Path,
+    run_id: str,
+    hours_ago: float,
+    night: dict[str, Any] | None = None,
+    *,
+    graded: int = 30,
+    **manifest: Any,
+) -> None:
     folder = archive / run_id
     folder.mkdir(parents=True)
     started_at = (NOON - timedelta(hours=hours_ago)).isoformat()
     manifest = {"name": "nightly", "status": "complete", **manifest}
     tree = {"format_version": 1, "run_id": run_id, "kind": "run", "started_at": started_at, **manifest}
     (folder / "manifest.json").write_text(json.dumps(tree), encoding="utf-8")
+    (folder / "summary.json").write_text(json.dumps({"judge": {"drawn": 30, "graded": graded}}), encoding="utf-8")
     if night is not None:
         (folder / "nightly.json").write_text(json.dumps(night), encoding="utf-8")
 
@@ -113,6 +122,18 @@ def test_a_baseline_counts_as_graded_alike_if_it_or_a_bridge_of_it_is_of_todays_
     assert ids(graded_alike(past, base, None, lambda manifest: not is_new(manifest))) == ["base"]
     # the judge became what it is after that bridge: neither counts
     assert graded_alike(past, base, NOON - timedelta(hours=10), is_new) is None
+
+
+def test_a_night_whose_replies_could_not_be_read_is_no_reference_and_no_bridge(tmp_path: Path) -> None:
+    made(tmp_path, "base", 100)
+    made(tmp_path, "poor", 90, purpose="anchors", name="anchors", graded=26)  # of 30: below nine in ten
+    made(tmp_path, "poor-bridge", 89, purpose="bridge", parent="base", graded=0)
+    past = past_runs(tmp_path)
+    assert reference_of(past, "poor", None) is None
+    base = next(one for one in past if one.folder.run_id == "base")
+    assert ids(graded_alike(past, base, None, lambda manifest: True)) == ["base"]
+    made(tmp_path, "good", 50, purpose="anchors", name="anchors", graded=27)
+    assert ids(reference_of(past_runs(tmp_path), "poor", None)) == ["good"]
 
 
 def test_it_is_known_since_when_nights_have_ended_alike(tmp_path: Path) -> None:

@@ -20,13 +20,14 @@ from rag_judge.bias import Reviewed, bias_tree
 from rag_judge.comparison import Side, compare_runs
 from rag_judge.errors import InputError
 from rag_judge.gate import GateRules, JudgeMoved, decide
+from rag_judge.gate_reasons import reason_text
 from rag_judge.gold import Label
 from rag_judge.pipeline import RunRequest, run
 from rag_judge.pipeline.report import write_joined_report
 from rag_judge.pipeline.review import ReviewedRun
 from rag_judge.records import CaseRow
 from rag_judge.report.html import render_report
-from rag_judge.report.joined import Joined, reason_text, signed
+from rag_judge.report.joined import Joined, signed
 from rag_judge.report.joined_comparison import N_CHANGED_SHOWN
 from rag_judge.report.joined_words import JOINED_WORDS
 from rag_judge.report_command import report

@@ -22,7 +22,7 @@ from rag_judge.pipeline.steps import RunResult, World
 from rag_judge.report.terminal import printable
 from rag_judge.settings import Settings
 
-N_RULES_TOLD = 6
+NOT_YET = ("finished", "notices")  # of nightly.json, when the notice is sent
 DAY_S = 86_400
 
 
@@ -123,12 +123,14 @@ def tell_chats(night: Night) -> str:
     if ended == before and since is not None:
         night.tell(words["still"].format(since=since.date().isoformat()))
     link = settings.nightly.link
+    address = None if link is None or run_id is None else link.replace("{run}", run_id)
     notice = Notice(
         decision=ended,
         run_id=run_id,
-        lines=tuple(night.lines) + tuple(_rule_lines(night)),
-        link=None if link is None or run_id is None else link.replace("{run}", run_id),
-        facts=night.tree() | {"run": run_id, "lines": night.lines},
+        lines=tuple(night.lines),
+        link=address,
+        facts={name: value for name, value in night.tree().items() if name not in NOT_YET}
+        | {"run": run_id, "lines": night.lines, "link": address},
     )
     for sent in send(notice, channels, night.world.now(), settings.run.lang):
         told = {"channel": sent.channel, "ok": sent.ok, "detail": sent.detail, "ended": ended}
@@ -136,12 +138,3 @@ def tell_chats(night: Night) -> str:
         said = words["sent"] if sent.ok else words["not_sent"].format(detail=printable(sent.detail))
         night.world.say(words["notice"].format(channel=sent.channel, said=said))
     return f"{sum(one['ok'] for one in night.notices)} of {len(night.notices)} sent"
-
-
-def _rule_lines(night: Night) -> list[str]:
-    rules = () if night.gated is None else night.gated.rules
-    worth = [rule for rule in rules if rule.outcome in ("failed", "inconclusive")]
-    return [
-        night.words["gate"].format(outcome=rule.outcome, name=rule.name, reason=printable(rule.reason))
-        for rule in worth[:N_RULES_TOLD]
-    ]

@@ -6,19 +6,22 @@ further step is one line in `MEASURING` or `TELLING`.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from rag_judge.anchors import judge_changes
+from rag_judge.anchors import MOST_UNREAD, judge_changes
 from rag_judge.archive import RunFolder
 from rag_judge.cases import CaseSet
+from rag_judge.checksums import verify
 from rag_judge.endpoint import open_endpoint
 from rag_judge.errors import CannotGoOn, InputError
 from rag_judge.gate import JudgeMoved
-from rag_judge.gate_output import verdict_line
+from rag_judge.gate_output import gate_lines
+from rag_judge.manifest import saved_settings
 from rag_judge.night_lock import night_lock
 from rag_judge.nightly_words import changed_line, judge_line, number_lines
 from rag_judge.nights import (
@@ -58,12 +61,24 @@ def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
     exit code 5, after that was told; the same command goes on with it.
     """
     night = _opened(settings, world, fresh)
+    try:
+        _locked(night)
+    except OSError as fault:
+        if fault.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise InputError(f"{night.archive}: the archive cannot be written: {fault.strerror}") from fault
+        _could_not_measure(night, "lock", f"{fault.strerror or fault}: {fault.filename or night.archive}")
+    return night
+
+
+def _locked(night: Night) -> None:
+    """Take every step under the archive's lock. Raises OSError where not even that can be had."""
+    world = night.world
     with night_lock(night.archive, world.now()) as lock:
         holder = {name: printable(str(value)) for name, value in (lock.holder or {}).items()}
         since = night.words["since"].format_map(holder) if holder else ""
         if not lock.is_ours:
             night.tell(night.words["running"].format(since=since))
-            return night
+            return
         if lock.holder is not None:
             world.say(night.words["taken_over"].format(since=since))
         try:
@@ -71,16 +86,15 @@ def nightly(settings: Settings, world: World, *, fresh: bool = False) -> Night:
                 night.steps.append({"name": name, "outcome": "done", "detail": step(night)})
         except CannotGoOn as stopped:
             _could_not_measure(night, name, str(stopped).partition("\n")[0])
-            return night
+            return
         except OSError as fault:  # a full disk, a folder that may not be written
             _could_not_measure(night, name, f"{fault.strerror or fault}: {fault.filename or night.archive}")
-            return night
+            return
         _write_night(night)  # the report shows it
         for name, step in TELLING:
             _after_the_gate(night, name, step)
         night.finished = True
         _write_night(night)
-    return night
 
 
 def _opened(settings: Settings, world: World, fresh: bool) -> Night:
@@ -127,9 +141,10 @@ def _held_against_anchors(night: Night) -> str:
         resume=None if again is None else again.folder,
     )
     night.settings = _left(night, night.anchors_run)
-    kept = night.anchors_run.run_id if reference is None else reference.folder.run_id
-    if _pinned_id(night, ANCHORS) != kept:  # what the judge is held against is never pruned
-        pin(night.archive, kept, ANCHORS, "the judge's reference", night.world.now())
+    if reference is not None:
+        _hold_against(night, reference.folder)
+    elif _reads_anchors(night):
+        _hold_against(night, night.anchors_run)
     line = judge_line(night.anchors.tree(), settings.run.lang)
     night.tell(line)
     night.judge_since = _started_at(night.anchors_run) if reference is None else reference.started_at
@@ -144,6 +159,9 @@ def _asked_and_graded(night: Night) -> str:
     past = past_runs(night.archive)
     again = None if night.fresh else to_go_on(past, told.name, None, night.world.now())
     settings = night.limited(told.name)
+    if again is not None and not _is_as_before(again.folder, settings):
+        night.world.say(night.words["other_settings"].format(run=again.folder.run_id))
+        again = None
     if again is None:
         cases, answers = told.cases or told.answers, told.answers if told.cases else None
         request = RunRequest(settings, Path(cases or ""), None if answers is None else Path(answers))
@@ -155,7 +173,23 @@ def _asked_and_graded(night: Night) -> str:
     night.settings = _left(night, night.result.folder)
     for line in number_lines(night.result.summary, settings.run.lang):
         night.tell(line)
+    cost = night.result.folder.manifest().get("cost") or {}
+    if cost.get("cached"):
+        night.tell(night.words["from_cache"].format(n=cost["cached"], of=cost["calls"]))
     return night.result.folder.run_id
+
+
+def _is_as_before(folder: RunFolder, settings: Settings) -> bool:
+    """Whether an interrupted run asks the system and the judge that are set today, about the eval set of today."""
+    saved, today = folder.read_json("request.json"), saved_settings(settings)
+    told = settings.nightly
+    cases = str(Path(told.cases or told.answers or "").resolve())
+    same = {"endpoint": ("url", "request"), "judge": ("model", "base_url", "prompt")}
+    return saved["cases_path"] == cases and all(
+        saved["settings"].get(section, {}).get(name) == today[section][name]
+        for section, names in same.items()
+        for name in names
+    )
 
 
 def _found_baseline(night: Night) -> str:
@@ -178,12 +212,17 @@ def _found_baseline(night: Night) -> str:
             changed = judge_changes(night.baseline.manifest, manifest)
             night.moved = judge_line({"verdict": "changed", "n": 0, "changed": changed}, night.settings.run.lang)
             night.tell(night.moved)
-        if night.settings.nightly.bridge:
+        if night.settings.nightly.bridge and _reads_anchors(night):
             night.alike = _bridged(night)
         why += words["not_bridged"] if night.alike is None else ""
     if night.alike is not None and night.alike is not night.baseline:
         why += words["bridged"].format(bridge=night.alike.folder.run_id)
     night.tell(words["baseline"].format(run=night.baseline.folder.run_id, why=why))
+    for one in dict.fromkeys((night.baseline.folder, (night.alike or night.baseline).folder)):
+        problems = verify(one).problems
+        if problems:
+            what = "; ".join(printable(f"{problem.file}: {problem.kind}") for problem in problems[:3])
+            night.tell(words["damaged"].format(run=one.run_id, what=what))
     return night.baseline.folder.run_id
 
 
@@ -202,8 +241,19 @@ def _bridged(night: Night) -> Past:
 
 def _take_as_reference(night: Night) -> None:
     """With no baseline to grade again, what the judge says tonight is what it is held against from now on."""
-    if night.moved is not None and night.anchors_run is not None:
-        pin(night.archive, night.anchors_run.run_id, ANCHORS, "the judge's reference", night.world.now())
+    if night.moved is not None and night.anchors_run is not None and _reads_anchors(night):
+        _hold_against(night, night.anchors_run)
+
+
+def _reads_anchors(night: Night) -> bool:
+    """True unless too many of tonight's replies about the anchors could not be read to say anything of the judge."""
+    return night.anchors is None or night.anchors.n_read >= (1 - MOST_UNREAD) * night.anchors.n_anchors
+
+
+def _hold_against(night: Night, anchors_run: RunFolder) -> None:
+    """Pin what the judge is held against, so that it is never pruned."""
+    if _pinned_id(night, ANCHORS) != anchors_run.run_id:
+        pin(night.archive, anchors_run.run_id, ANCHORS, "the judge's reference", night.world.now())
 
 
 def _decided(night: Night) -> str:
@@ -227,7 +277,8 @@ def _decided(night: Night) -> str:
         night.tell(changed_line(night.run_folder.read_json("comparison.json"), settings.run.lang))
     if night.moved is not None:
         night.tell(night.words["not_comparable"])
-    night.tell(verdict_line(night.gated, settings.run.lang))
+    for line in gate_lines(night.gated, settings.run.lang, ("failed", "inconclusive")):
+        night.tell(line)
     night.commands = tell_github(night.gated, night.run_folder.run_id, night.world.environment, settings.run.lang)
     return night.gated.decision
 

@@ -298,7 +298,10 @@ def going_on(folder: RunFolder, today: Settings, **patience: Any) -> RunRequest:
     """The request of an interrupted run with today's limits and patience, and whatever of it is given."""
     judge = today.judge
     names = ("concurrency", "timeout_s", "attempts", "max_usd", "max_calls", "deadline", "cache")
-    return resumed_request(folder, {name: getattr(judge, name) for name in names} | patience, {}, today)
+    request = resumed_request(folder, {name: getattr(judge, name) for name in names} | patience, {}, today)
+    # A limit that is set no more is none: what was given as nothing has left the run's own in place.
+    limits = {name: patience.get(name, getattr(judge, name)) for name in ("max_usd", "max_calls", "deadline")}
+    return replace(request, settings=replace(request.settings, judge=replace(request.settings.judge, **limits)))
 
 
 def retrying(request: RunRequest, folder: RunFolder | None) -> RunRequest:

@@ -7,22 +7,17 @@ The comparison and the labels have modules of their own.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rag_judge.anchor_words import note_text
 from rag_judge.gate_output import WORDS as GATE_WORDS
+from rag_judge.gate_reasons import reason_text
 from rag_judge.report.html_facts import value_text
-from rag_judge.report.html_numbers import estimate_text, missing, percent, sentence
+from rag_judge.report.html_numbers import estimate_text, missing, percent
 from rag_judge.report.joined_words import (
     JOINED_WORDS,
-    REASON_PREFIX,
-    REASON_PREFIX_ZH,
-    REASON_SUFFIX,
-    REASON_SUFFIX_ZH,
-    REASONS_ZH,
 )
 
 Tree = Mapping[str, Any]
@@ -109,20 +104,6 @@ def signed_decimal(value: float) -> str:
 def p_text(value: float) -> str:
     """A p-value with two digits."""
     return f"{value:.2g}"
-
-
-def reason_text(reason: str, lang: str) -> str:
-    """A reason of a rule in the report's language; an unknown one as it stands."""
-    if lang != "zh":
-        return reason
-    if reason.endswith(REASON_SUFFIX):
-        return reason_text(reason.removesuffix(REASON_SUFFIX), lang) + REASON_SUFFIX_ZH
-    if reason.startswith(REASON_PREFIX):
-        return REASON_PREFIX_ZH + reason_text(reason.removeprefix(REASON_PREFIX), lang)
-    for pattern, said in REASONS_ZH:
-        if found := re.fullmatch(pattern, reason, re.DOTALL):
-            return found.expand(said)
-    return sentence(reason, lang)
 
 
 def number_text(tree: Tree, name: str, lang: str, shown: Callable[[float], str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from rag_judge.comparison_words import FIRST_THREE
 from rag_judge.comparison_words import NUMBERS as MEANS
 from rag_judge.comparison_words import WORDS as COMPARISON_WORDS
+from rag_judge.gate_reasons import reason_text
 from rag_judge.report.html_facts import value_text
 from rag_judge.report.html_numbers import decimal, estimate_text, missing, percent
 from rag_judge.report.html_terms import CAUSES
@@ -20,7 +21,6 @@ from rag_judge.report.joined import (
     cells,
     joined_say,
     p_text,
-    reason_text,
     signed,
     signed_decimal,
 )

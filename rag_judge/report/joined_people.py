@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rag_judge.gate_reasons import reason_text
 from rag_judge.report.html_numbers import (
     Metric,
     Section,
@@ -16,7 +17,7 @@ from rag_judge.report.html_numbers import (
     score,
     sentence,
 )
-from rag_judge.report.joined import joined_say, number_text, reason_text, signed, signed_decimal
+from rag_judge.report.joined import joined_say, number_text, signed, signed_decimal
 from rag_judge.report.joined_words import JOINED_WORDS
 
 Tree = Mapping[str, Any]
