@@ -32,8 +32,9 @@ class Past:
 
     @property
     def started_at(self) -> datetime:
-        """When the run was begun."""
-        return datetime.fromisoformat(self.manifest["started_at"])
+        """When the run was begun; a time without a zone is of this machine's."""
+        at = datetime.fromisoformat(self.manifest["started_at"])
+        return at if at.tzinfo is not None else at.astimezone()
 
     @property
     def is_complete(self) -> bool:
@@ -58,7 +59,7 @@ def past_runs(archive: Path) -> list[Past]:
         try:
             manifest = folder.manifest()
             night = folder.read_json(NIGHT_FILE) if (folder.path / NIGHT_FILE).exists() else None
-            datetime.fromisoformat(manifest["started_at"]).astimezone()
+            datetime.fromisoformat(manifest["started_at"])
             share = _read_share(folder) if manifest.get("purpose") and manifest["status"] == "complete" else None
         except (InputError, KeyError, TypeError, ValueError):
             continue  # `runs` names it as broken; it is no baseline
