@@ -305,8 +305,8 @@ def _write_night(night: Night) -> None:
 
 def _reported(night: Night) -> str:
     lang = night.settings.run.lang
-    so_far = trend(night.archive, name=night.settings.nightly.name, last=N_NIGHTS_SHOWN)
-    write_joined_report(night.run_folder, lang, trend_section(so_far.points, lang))
+    points = trend(night.archive, name=night.settings.nightly.name, last=N_NIGHTS_SHOWN).points
+    write_joined_report(night.run_folder, lang, trend_section(points, lang) if len(points) > 1 else None)
     return str(night.run_folder.path / "report.html")
 
 
