@@ -138,6 +138,20 @@ def test_a_pinned_run_that_is_gone_is_told_before_anything_is_asked(tmp_path: Pa
         assert system.n_asked == n_asked
 
 
+def test_a_damaged_baseline_and_replies_of_earlier_nights_are_told(tmp_path: Path) -> None:
+    with nights(tmp_path, link="http://ci.example.org/{run}/") as (at, _, _), ChatReceiver() as chat:
+        at.environment["RAG_JUDGE_WEBHOOK_URL"] = chat.url
+        first = one(at)
+        (first.run_folder.path / "answers.jsonl").write_text("{}", encoding="utf-8")
+        at.night = 2
+        second = one(at)
+        told = json.loads(chat.bodies[-1])
+    assert any("is damaged" in line and "answers.jsonl" in line for line in second.lines)
+    assert f"{2 * N_CASES} of {2 * N_CASES} verdicts are replies of earlier nights to the same answers" in second.lines
+    assert told["link"] == f"http://ci.example.org/{second.run_folder.run_id}/"
+    assert told["ended"] == "ship"
+
+
 # --- the judge ---------------------------------------------------------------------------------------------------
 
 
