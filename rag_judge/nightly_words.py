@@ -42,8 +42,6 @@ WORDS = {
         "not_comparable": "not comparable with the nights before: the difference is the judge's, not the system's",
         "still": "nights have ended like this since {since}",
         "changed_cases": "cases that changed: {n}{ids}",
-        "link": "report: {link}",
-        "cost": "cost: {usd:.4f} USD",
         "stopped": "could not measure: {why}",
         "again": "this does not say that the system got worse; mend the cause and start the same command again: it "
         "goes on for 18 hours, --fresh begins anew",
@@ -85,8 +83,6 @@ WORDS = {
         "not_comparable": "与此前的夜间运行不可比:差异来自评审,而不是系统",
         "still": "自 {since} 起,各夜都是这个结果",
         "changed_cases": "变化的用例:{n}{ids}",
-        "link": "报告:{link}",
-        "cost": "费用:{usd:.4f} 美元",
         "stopped": "未能测量:{why}",
         "again": "这并不表示系统变差了;排除原因后再次运行同一命令:18 小时内可继续,--fresh 则重新开始",
         "review": "人工复核样本:{n} 条,{annotators} 人,位于 {folder}",

@@ -152,6 +152,17 @@ def test_a_damaged_baseline_and_replies_of_earlier_nights_are_told(tmp_path: Pat
     assert told["ended"] == "ship"
 
 
+def test_a_baseline_that_no_bridge_can_be_built_of_ends_no_night(tmp_path: Path) -> None:
+    with nights(tmp_path) as (at, _, judge):
+        first = one(at)
+        (first.run_folder.path / "answers.jsonl").write_text("{}", encoding="utf-8")
+        at.night, judge.model = 2, "judge-2"
+        second = one(at)
+    assert (second.exit_code, night_file(second)["ended"]) == (3, "not_comparable")
+    assert second.alike is None
+    assert any("not compared with the baseline" in line and "answers.jsonl" in line for line in second.lines)
+
+
 # --- the judge ---------------------------------------------------------------------------------------------------
 
 

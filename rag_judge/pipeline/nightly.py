@@ -213,7 +213,10 @@ def _found_baseline(night: Night) -> str:
             night.moved = judge_line({"verdict": "changed", "n": 0, "changed": changed}, night.settings.run.lang)
             night.tell(night.moved)
         if night.settings.nightly.bridge and _reads_anchors(night):
-            night.alike = _bridged(night)
+            try:
+                night.alike = _bridged(night)
+            except InputError as refused:  # a baseline that was changed or pruned since: the night goes on without it
+                night.tell(words["not_compared"].format(why=printable(str(refused))))
         why += words["not_bridged"] if night.alike is None else ""
     if night.alike is not None and night.alike is not night.baseline:
         why += words["bridged"].format(bridge=night.alike.folder.run_id)
@@ -259,7 +262,8 @@ def _hold_against(night: Night, anchors_run: RunFolder) -> None:
 def _decided(night: Night) -> str:
     """Compare with the baseline, and decide by the rules."""
     settings = night.settings
-    night.run_folder.write_json("anchors.json", night.anchors.tree()) if night.anchors is not None else None
+    if night.anchors is not None:
+        night.run_folder.write_json("anchors.json", night.anchors.tree())
     moved = None if night.moved is None else JudgeMoved(night.moved, is_bridged=night.alike is not None)
     against = night.alike or night.baseline
     reviewed = ReviewedRun(night.run_folder.path)
